@@ -26,9 +26,9 @@ for (const folder of ['dist', 'lib']) rmSync(`${ROOT}${folder}`, { recursive: tr
 try {
   await inTurn(script('kernel'));
   await Promise.all([
-    inTurn(sources, script('command'), script('threads')),
+    inTurn(sources, script('threads')),
     inTurn(script('types')),
-    inTurn(script('library')),
+    inTurn(script('library'), script('page')),
   ]);
 } catch (error) {
   console.error(error.message);

@@ -4,6 +4,7 @@ const ENTRIES = {
   index: 'src/index',
   keyed: 'src/keyed',
   host: 'src/host',
+  load: 'src/load',
   fetch: 'src/integrations/fetch',
   http: 'src/integrations/http',
   opentelemetry: 'src/integrations/opentelemetry',
@@ -18,22 +19,23 @@ const ENTRIES = {
   undici: 'src/integrations/undici',
 };
 
-/** Those bundled with packages, and their sources. */
-const WITH_PACKAGES = { load: 'src/load' };
+/** The command, and the threads and processes that it and zerotime/load start. */
+const COMMAND = {
+  'cli/main': 'src/cli/main',
+  'cli/load-process': 'workers/load-process',
+  'cli/load-worker': 'workers/load-worker',
+  'cli/task-worker': 'workers/task-worker',
+  'cli/echo-server': 'workers/echo-server',
+};
 
-/** The files in a folder of those that use no package, by name. */
+/** The files in a folder of the entry points that users import, by name. */
 export function entriesIn(folder, ending) {
   return filesOf(ENTRIES, folder, ending);
 }
 
-/** The files in a folder of all entry points, by name. */
+/** The files in a folder of all code that Node.js starts, by name. */
 export function allEntriesIn(folder, ending) {
-  return filesOf({ ...ENTRIES, ...WITH_PACKAGES }, folder, ending);
-}
-
-/** The files in a folder of those bundled with packages, by name. */
-export function entriesWithPackagesIn(folder, ending) {
-  return filesOf(WITH_PACKAGES, folder, ending);
+  return filesOf({ ...ENTRIES, ...COMMAND }, folder, ending);
 }
 
 function filesOf(entries, folder, ending) {

@@ -1,15 +1,15 @@
-// Bundles the library's code into lib: a file for each entry point, and those of what they share. One
-// file loads in a fraction of the time of seventy.
+// Bundles all code that Node.js runs into lib: a file for each entry point of the library and for each
+// thread of the command, and those of what they share. One file loads in a fraction of the time of
+// seventy.
 
-import { readdir, readFile, rm } from 'node:fs/promises';
+import { chmod, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { transform } from 'esbuild';
 import { rollup } from 'rollup';
 import { minify } from 'terser';
-import { entriesIn } from './entries.mjs';
-import { bundleWithPackages } from './entries-with-packages.mjs';
-import { withoutModules } from './source-map.mjs';
+import { allEntriesIn } from './entries.mjs';
+import { isBundled, packageOf, packages } from './packages.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const LIB = fileURLToPath(new URL('../lib', import.meta.url));
@@ -20,25 +20,49 @@ const { peerDependencies } = JSON.parse(
 /** Comments on lines of their own. Each thread keeps the text of the code that it loads. */
 const COMMENTS = /^ *(\/\*\*[\s\S]*?\*\/|\/\/.*)$/gm;
 
+/** The compiled engine, in which a debugger shows nothing. */
+const withoutEngine = {
+  name: 'without-engine',
+  transform: (code, id) =>
+    id.endsWith('/kernel/build/modules.ts') ? { code, map: { mappings: '' } } : null,
+};
+
 /** Removes types and comments from a source, and keeps its lines. */
 const withoutTypes = {
   name: 'without-types',
   transform: (code, id) =>
-    transform(
-      code.replace(COMMENTS, (comment) => comment.replace(/.+/g, '')),
-      {
-        loader: 'ts',
-        target: 'es2022',
-        sourcefile: id,
-        sourcemap: true,
-        tsconfigRaw: { compilerOptions: { target: 'es2022', verbatimModuleSyntax: true } },
-      },
-    ),
+    id.endsWith('.ts')
+      ? transform(
+          code.replace(COMMENTS, (comment) => comment.replace(/.+/g, '')),
+          {
+            loader: 'ts',
+            target: 'es2022',
+            sourcefile: id,
+            sourcemap: true,
+            tsconfigRaw: { compilerOptions: { target: 'es2022', verbatimModuleSyntax: true } },
+          },
+        )
+      : null,
+};
+
+/** Chunks lie in lib, and the files that code finds beside itself in lib/cli. */
+const besideTheCommand = {
+  name: 'beside-the-command',
+  transform: (code, id) =>
+    id.endsWith('/beside.ts') ? { code: code.replace('`./', '`./cli/'), map: null } : null,
 };
 
 /** What every entry point is made of, without the layouts that only one of them imports. */
 const CORE =
   /src\/((errors|options|known-options)\.ts|(memory(?!\/layout\/(fleet|strategy)\.ts)|kernel|time|limiters)\/)/;
+/** A debugger shows the sources of the library, but neither packages nor the command. */
+const COMMAND = /^cli\//;
+
+function chunkOf(id) {
+  const name = packageOf(id);
+  if (name !== undefined) return `cli/${name}`;
+  return CORE.test(id) ? 'core' : undefined;
+}
 
 /** Each thread keeps the text that it loads. Names of classes and annotations for bundlers stay. */
 const compact = {
@@ -56,28 +80,34 @@ const compact = {
 const sourceMaps = {
   name: 'source-maps',
   generateBundle(_, bundle) {
-    for (const file of Object.values(bundle)) {
-      if (file.fileName.endsWith('.map')) file.source = withoutModules(file.source);
+    for (const [name, file] of Object.entries(bundle)) {
+      if (!COMMAND.test(name)) continue;
+      if (name.endsWith('.map')) delete bundle[name];
+      else file.code = file.code?.replace(/\n\/\/# sourceMappingURL=.*\n?$/, '\n');
     }
   },
 };
 
 async function bundleCode() {
   const bundle = await rollup({
-    input: entriesIn(ROOT, '.ts'),
-    external: [/^node:/, ...Object.keys(peerDependencies)],
-    plugins: [withoutTypes, compact, sourceMaps],
+    input: allEntriesIn(ROOT, '.ts'),
+    external: (name, from) =>
+      name.startsWith('node:') || (name in peerDependencies && !isBundled(name, from)),
+    plugins: [packages(), besideTheCommand, withoutTypes, withoutEngine, compact, sourceMaps],
     onwarn: ({ message }) => {
       throw new Error(message);
     },
   });
   // To find, open and link a file costs a thread half a millisecond, so the core is in one. Another
   // that holds next to nothing costs more to open than to load with the rest.
-  const chunks = {
-    manualChunks: (id) => (CORE.test(id) ? 'core' : undefined),
+  await bundle.write({
+    dir: LIB,
+    chunkFileNames: ({ name }) => (COMMAND.test(name) ? '[name].js' : 'shared-[hash].js'),
+    sourcemap: true,
+    manualChunks: chunkOf,
     experimentalMinChunkSize: 1000,
-  };
-  await bundle.write({ dir: LIB, chunkFileNames: 'shared-[hash].js', sourcemap: true, ...chunks });
+  });
+  await chmod(join(LIB, 'cli/main.js'), 0o755);
 }
 
 // Chunks of an earlier build have other names.
@@ -85,4 +115,3 @@ for (const name of await readdir(LIB).catch(() => [])) {
   if (/\.(js|map)$/.test(name)) await rm(join(LIB, name));
 }
 await bundleCode();
-await bundleWithPackages();

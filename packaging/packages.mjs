@@ -1,30 +1,95 @@
-// How packages are bundled.
+// Bundles the packages that the command and zerotime/load use, so that rollup can share them: each
+// becomes one ES module with only what is used of it.
 
+import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+import { licencesOf } from './licences.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
-/** Peers of the package: loaded only if the user has them. */
-export const PEERS = ['koffi', 'redis'];
+/** Peers that they import: loaded only if the user has them. */
+const PEERS = ['koffi', 'redis'];
+
+/** What of each package is used. */
+const PACKAGES = {
+  commander: `export { Command, InvalidArgumentError, Option } from 'commander';`,
+  'hdr-histogram-js': `export { build, decodeFromCompressedBase64, encodeIntoCompressedBase64,
+    Int32Histogram, JsHistogram } from 'hdr-histogram-js';`,
+  // The HTTP client alone: the rest of undici takes most of the time to load.
+  undici: `export { default as Client } from 'undici/lib/dispatcher/client.js';
+    export { default as buildConnector } from 'undici/lib/core/connect.js';`,
+};
 
 /** Packages in CommonJS call require. */
-export const REQUIRE = `import { createRequire as __createRequire } from 'node:module';
-const require = __createRequire(import.meta.url);`;
+const REQUIRE = `import { createRequire } from 'node:module';
+const require = createRequire(import.meta.url);`;
 
-/** Answers imports that match `filter` with `contents`. */
-export function replacing(name, filter, contents) {
+/** hdr-histogram-js without its second implementation, and with the zlib of Node.js. */
+const smallHistogram = {
+  name: 'small-histogram',
+  setup({ onLoad }) {
+    onLoad({ filter: /hdr-histogram-js\/dist\/wasm\/index\.js$/ }, () => ({
+      contents: 'exports.WasmHistogram = class {}; exports.webAssemblyAvailable = false;',
+    }));
+    onLoad({ filter: /pako\/index\.js$/ }, () => ({ contents: '' }));
+    onLoad({ filter: /hdr-histogram-js\/dist\/.*encoding\.js$/ }, async ({ path }) => ({
+      // Its way to keep other bundlers from finding this import.
+      contents: (await readFile(path, 'utf8')).replaceAll(
+        /eval\((['"])require\(\\?"zlib\\?"\)\.(\w+)\1\)/g,
+        "require('node:zlib').$2",
+      ),
+    }));
+  },
+};
+
+const PREFIX = '\0package:';
+
+async function bundled(contents) {
+  const { outputFiles, metafile } = await build({
+    absWorkingDir: ROOT,
+    stdin: { contents, resolveDir: ROOT },
+    bundle: true,
+    write: false,
+    metafile: true,
+    platform: 'node',
+    target: 'node20',
+    format: 'esm',
+    external: PEERS,
+    legalComments: 'none',
+    plugins: [smallHistogram],
+    banner: { js: REQUIRE },
+    logLevel: 'warning',
+  });
+  return { code: outputFiles[0].text, files: Object.keys(metafile.inputs) };
+}
+
+/** Whether an import is of a bundled package: the integrations use the peers of the user. */
+export function isBundled(name, from = '') {
+  return name in PACKAGES && /src\/(load|simulate|cli)\//.test(from);
+}
+
+/** The package that a module of rollup bundles, if any. */
+export function packageOf(id) {
+  return id.startsWith(PREFIX) ? id.slice(PREFIX.length) : undefined;
+}
+
+/** Rollup gets the bundled packages from here, and LICENCES.txt the licences of what they contain. */
+export function packages() {
+  const files = ['node_modules/uplot/package.json'];
   return {
-    name,
-    setup({ onResolve, onLoad }) {
-      onResolve({ filter }, () => ({ path: name, namespace: name }));
-      onLoad({ filter: /^/, namespace: name }, () => ({ contents, resolveDir: ROOT }));
+    name: 'packages',
+    resolveId: (name, from) => (isBundled(name, from) ? PREFIX + name : null),
+    async load(id) {
+      const name = packageOf(id);
+      if (name === undefined) return null;
+      const found = await bundled(PACKAGES[name]);
+      files.push(...found.files);
+      return found.code;
+    },
+    async generateBundle() {
+      const source = await licencesOf(files);
+      this.emitFile({ type: 'asset', fileName: 'cli/LICENCES.txt', source });
     },
   };
 }
-
-/** Without the second implementation of hdr-histogram-js, which nothing uses. */
-export const oneHistogram = replacing(
-  'no-wasm-histogram',
-  /^\.\/wasm$/,
-  'exports.WasmHistogram = class {}; exports.webAssemblyAvailable = false;',
-);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rollup } from 'rollup';
 import { dts } from 'rollup-plugin-dts';
-import { allEntriesIn } from './entries.mjs';
+import { entriesIn } from './entries.mjs';
 
 const LIB = fileURLToPath(new URL('../lib', import.meta.url));
 const { peerDependencies } = JSON.parse(
@@ -19,7 +19,7 @@ const BUNDLED = ['hdr-histogram-js'];
 
 async function bundleTypes() {
   const bundle = await rollup({
-    input: allEntriesIn('dist/', '.d.ts'),
+    input: entriesIn('dist/', '.d.ts'),
     external: [/^node:/, ...BUNDLED, ...Object.keys(peerDependencies)],
     plugins: [dts()],
     onwarn: ({ message }) => {
@@ -29,7 +29,10 @@ async function bundleTypes() {
   await bundle.write({
     dir: LIB,
     chunkFileNames: 'shared-[hash].d.ts',
-    plugins: [{ name: 'older-compilers', renderChunk: (code) => forOlderCompilers(code) }],
+    plugins: [
+      { name: 'older-compilers', renderChunk: (code) => forOlderCompilers(code) },
+      { name: 'missing-frameworks', renderChunk: (code) => withoutFrameworks(code) },
+    ],
   });
 }
 
@@ -51,6 +54,14 @@ function forOlderCompilers(code) {
   );
   const plain = code.replaceAll(/\b(\w+Array)<SharedArrayBuffer>/g, '$1');
   return globals.length === 0 ? plain : `${plain}\ndeclare global {\n${globals.join('')}}\n`;
+}
+
+/**
+ * `zerotime/http` names the types of three frameworks, of which a project has one or none. A type of
+ * a package that is missing is then `any`.
+ */
+function withoutFrameworks(code) {
+  return code.replaceAll(/^import .* from '(?:express|fastify|hono)';$/gm, '// @ts-ignore\n$&');
 }
 
 // Chunks of an earlier build have other names.

@@ -1,4 +1,4 @@
-import { runLoadProcess } from '../src/load/process-main.ts';
+import { runLoadProcess } from '../src/load/threads/process-main.ts';
 
 const [path] = process.argv.slice(2);
 if (path === undefined || process.send === undefined) {

@@ -1,5 +1,7 @@
-import { arch, availableParallelism, cpus, release, totalmem, type } from 'node:os';
-import { safeCommandLine } from './command-line.ts';
+import { type Machine, thisMachine } from '../load/measure/machine.ts';
+import { HIDDEN, safeText } from '../load/plan/redact.ts';
+import { isHarmless } from '../load/plan/safe-headers.ts';
+import type { Facts } from './report/page.ts';
 
 /** The circumstances of a run, for its reports. */
 export interface About {
@@ -11,31 +13,52 @@ export interface About {
   readonly machine: Machine;
 }
 
-/** A description of a machine, without its name. */
-export interface Machine {
-  readonly processor: string;
-  /** Number of threads that can run at once. */
-  readonly processors: number;
-  readonly memoryBytes: number;
-  readonly system: string;
-}
-
 /** @param args the command-line arguments */
 export function aboutThisRun(version: string, args = process.argv.slice(2)): About {
   return {
     version,
     node: process.version,
     commandLine: safeCommandLine(args),
-    machine: {
-      processor: cpus()[0]?.model.trim() || 'unknown',
-      processors: availableParallelism(),
-      memoryBytes: totalmem(),
-      system: `${type()} ${release()} ${arch()}`,
-    },
+    machine: thisMachine(),
   };
 }
 
-/** Describes a machine in one line. */
-export function machineText({ processor, processors, memoryBytes, system }: Machine): string {
-  return `${processors} x ${processor}, ${(memoryBytes / 2 ** 30).toFixed(1)} GiB, ${system}`;
+/** What and where, for the end of a page. */
+export function aboutFacts({ version, node, machine }: About): Facts {
+  const { processor, processors, memoryBytes, system } = machine;
+  const memory = `${(memoryBytes / 2 ** 30).toFixed(1)} GiB`;
+  return [
+    ['Versions', `zerotime ${version}, Node.js ${node}`],
+    ['Machine', `${processors} x ${processor}, ${memory}, ${system}`],
+  ];
+}
+
+const HEADER = /^(-H|--header=)(.+)$/s;
+const BODY = /^(--(?:body|data)=)(?!@)(.+)$/s;
+/** Arguments that need no quotes in a shell. */
+const PLAIN = /^[\w@%+=:,./-]+$/;
+
+function safeHeader(text: string): string {
+  const colon = text.indexOf(':');
+  if (colon === -1) return safeText(text);
+  const name = text.slice(0, colon).trim();
+  return isHarmless(name) ? safeText(text) : `${name}: ${HIDDEN}`;
+}
+
+function safeArgument(arg: string, before: string): string {
+  if (before === '-H' || before === '--header') return safeHeader(arg);
+  if (before === '--body' || before === '--data') return arg.startsWith('@') ? arg : HIDDEN;
+  const [, header = '', named = ''] = HEADER.exec(arg) ?? [];
+  if (header !== '') return header + safeHeader(named);
+  return safeText(arg).replace(BODY, `$1${HIDDEN}`);
+}
+
+function quoted(arg: string): string {
+  return PLAIN.test(arg) ? arg : `'${arg.replaceAll("'", `'\\''`)}'`;
+}
+
+/** A command line that may be stored: without passwords, secret headers, tokens and bodies. */
+export function safeCommandLine(args: readonly string[]): string {
+  const safe = args.map((arg, at) => safeArgument(arg, args[at - 1] ?? ''));
+  return ['zerotime', ...safe.map(quoted)].join(' ');
 }

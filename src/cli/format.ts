@@ -1,5 +1,3 @@
-import * as util from 'node:util';
-
 /** `20000` as `20,000`. */
 export function formatCount(n: number): string {
   return n.toLocaleString('en-US', { maximumFractionDigits: 0 });
@@ -68,33 +66,10 @@ export function sparkline(values: readonly number[], full: number): string {
     .join('');
 }
 
-/** Styles text for a terminal; the plain variant returns it unchanged. */
-export interface Paint {
-  bold(text: string): string;
-  dim(text: string): string;
-  good(text: string): string;
-  bad(text: string): string;
-}
+/** What a run counts. */
+export type Noun = 'calls' | 'requests';
 
-const asItIs = (text: string) => text;
-
-export const PLAIN: Paint = { bold: asItIs, dim: asItIs, good: asItIs, bad: asItIs };
-
-type Style = 'bold' | 'dim' | 'green' | 'red';
-
-/** Plain text before Node.js 20.12. `paintFor` decides per stream whether to style at all. */
-function styled(style: Style): (text: string) => string {
-  return (text) => util.styleText?.(style, text, { validateStream: false }) ?? text;
-}
-
-export const COLOURS: Paint = {
-  bold: styled('bold'),
-  dim: styled('dim'),
-  good: styled('green'),
-  bad: styled('red'),
-};
-
-/** Styles for a stream; plain if the terminal has no colours or NO_COLOR is set. */
-export function paintFor(stream: NodeJS.WriteStream): Paint {
-  return stream.isTTY && stream.hasColors() ? COLOURS : PLAIN;
+/** `1 request`, `2,000 calls`, `1 process`. */
+export function countOf(count: number, things: string): string {
+  return `${formatCount(count)} ${count === 1 ? things.replace(/(ss)es$|s$/, '$1') : things}`;
 }

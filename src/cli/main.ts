@@ -4,7 +4,7 @@ import { Command } from 'commander';
 import { compareCommand } from './compare/command.ts';
 import { hostCommand } from './host/command.ts';
 import { loadCommand } from './load/command.ts';
-import { endQuietly, failIfLost, SAFE_OUTPUT } from './safe-text.ts';
+import { endQuietly, failIfLost, SAFE_OUTPUT } from './output.ts';
 import { simulateCommand } from './simulate/command.ts';
 
 // Relative to lib/cli, where the bundle runs.

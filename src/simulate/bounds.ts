@@ -1,5 +1,5 @@
-import { Fifo } from '../load/fifo.ts';
-import { toleranceInTokens } from '../load/guarantee.ts';
+import { toleranceInTokens } from '../load/judge/guarantee.ts';
+import { Fifo } from '../load/send/fifo.ts';
 
 /** An upper bound that a limiter guarantees, checked in constant memory as admissions arrive. */
 export interface Bound {
@@ -20,27 +20,36 @@ export interface Bound {
   most(spanUs: number): number;
 }
 
+/** A bound on the highest value that admissions reach. */
+abstract class PeakBound implements Bound {
+  abstract readonly promise: string;
+  abstract add(fromUs: number, toUs?: number): void;
+  abstract most(spanUs: number): number;
+  readonly allowed: number;
+  peak = 0;
+
+  constructor(allowed: number) {
+    this.allowed = allowed;
+  }
+
+  get held(): boolean {
+    return this.peak <= this.allowed;
+  }
+}
+
 /**
  * At most `burst` more than the inflow in any interval. The tightest intervals start and end on an
  * admission, so comparing each admission with the least lead before it is enough: see
  * {@link checkGuarantee}.
  */
-abstract class InflowBound implements Bound {
-  abstract readonly promise: string;
-  readonly #burst: number;
+abstract class InflowBound extends PeakBound {
   #count = 0;
   #least = Number.POSITIVE_INFINITY;
-  #peak = 0;
   #lastUs = 0;
-
-  constructor(burst: number) {
-    this.#burst = burst;
-  }
 
   /** Tokens that have arrived by this instant. */
   protected abstract inflow(atUs: number): number;
   protected abstract tolerance(lastUs: number, count: number): number;
-  abstract most(spanUs: number): number;
 
   add(fromUs: number, toUs = fromUs): void {
     const lead = this.#count - this.inflow(fromUs);
@@ -48,20 +57,12 @@ abstract class InflowBound implements Bound {
     // Use the longest possible intervals.
     this.#lastUs = Math.max(this.#lastUs, toUs);
     const excess = this.#count + 1 - this.inflow(this.#lastUs) - this.#least;
-    if (excess > this.#peak) this.#peak = excess;
+    if (excess > this.peak) this.peak = excess;
     this.#count += 1;
   }
 
-  get allowed(): number {
-    return this.#burst;
-  }
-
-  get peak(): number {
-    return this.#peak;
-  }
-
-  get held(): boolean {
-    return this.#peak <= this.#burst + this.tolerance(this.#lastUs, this.#count);
+  override get held(): boolean {
+    return this.peak <= this.allowed + this.tolerance(this.#lastUs, this.#count);
   }
 }
 
@@ -119,32 +120,22 @@ export class QuantumBound extends InflowBound {
 }
 
 /** A bound on calls in flight. */
-export class InFlightBound implements Bound {
+export class InFlightBound extends PeakBound {
   readonly promise: string;
-  readonly allowed: number;
   #inFlight = 0;
-  #peak = 0;
 
   constructor(permits: number) {
+    super(permits);
     this.promise = `at most ${permits} in flight`;
-    this.allowed = permits;
   }
 
   add(): void {
     this.#inFlight += 1;
-    if (this.#inFlight > this.#peak) this.#peak = this.#inFlight;
+    if (this.#inFlight > this.peak) this.peak = this.#inFlight;
   }
 
   end(): void {
     this.#inFlight -= 1;
-  }
-
-  get peak(): number {
-    return this.#peak;
-  }
-
-  get held(): boolean {
-    return this.#peak <= this.allowed;
   }
 
   /** Unknown: it depends on the duration of the calls. */
@@ -154,15 +145,13 @@ export class InFlightBound implements Bound {
 }
 
 /** A bound on admissions in any half-open interval of one length. */
-export class IntervalBound implements Bound {
+export class IntervalBound extends PeakBound {
   readonly promise: string;
-  readonly allowed: number;
-  readonly most: (spanUs: number) => number;
+  readonly #most: (spanUs: number) => number;
   readonly #spanUs: number;
   /** Admissions in the interval that ends now. */
   readonly #recent = new Fifo<number>();
   #lastUs = Number.NEGATIVE_INFINITY;
-  #peak = 0;
 
   /** @param slackUs by how much the limiter's ticks may shorten the interval */
   constructor(
@@ -171,9 +160,9 @@ export class IntervalBound implements Bound {
     slackUs: number,
     most: (spanUs: number) => number,
   ) {
+    super(allowed);
     this.promise = `at most ${allowed} in any ${intervalMs} ms`;
-    this.allowed = allowed;
-    this.most = most;
+    this.#most = most;
     this.#spanUs = intervalMs * 1_000 - slackUs;
   }
 
@@ -183,14 +172,10 @@ export class IntervalBound implements Bound {
     const beforeUs = this.#lastUs - this.#spanUs;
     while ((recent.peek() ?? Number.POSITIVE_INFINITY) <= beforeUs) recent.shift();
     recent.push(fromUs);
-    if (recent.length > this.#peak) this.#peak = recent.length;
+    if (recent.length > this.peak) this.peak = recent.length;
   }
 
-  get peak(): number {
-    return this.#peak;
-  }
-
-  get held(): boolean {
-    return this.#peak <= this.allowed;
+  most(spanUs: number): number {
+    return this.#most(spanUs);
   }
 }

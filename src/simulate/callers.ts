@@ -1,8 +1,12 @@
 import { Bucket } from '../limiters/bucket.ts';
 import { REFUSED } from '../limiters/bucket-calls.ts';
 import type { Limiter } from '../limiters/limiter.ts';
-import { Fifo } from '../load/fifo.ts';
+import type { Permit } from '../limiters/permit.ts';
+import type { Semaphore } from '../limiters/semaphore.ts';
+import { Fifo } from '../load/send/fifo.ts';
+import { Heap, type Timed } from '../time/heap.ts';
 import type { Outcomes } from './outcomes.ts';
+import type { Server } from './server.ts';
 import type { SimulatedClock } from './simulated-clock.ts';
 
 /** Simulated calls to a limiter, of one token each. */
@@ -13,132 +17,184 @@ export interface Callers {
   finish(): void;
 }
 
-/** A limiter with its clock and outcomes. */
-interface Setting<L extends Limiter = Limiter> {
-  readonly limiter: L;
+/** What callers ask, and where their outcomes count. */
+export interface Setting {
+  readonly semaphore?: Semaphore | undefined;
+  readonly limiter: Limiter | undefined;
   readonly clock: SimulatedClock;
   readonly outcomes: Outcomes;
+  /** Default: calls take no time. */
+  readonly server?: Server | undefined;
 }
+
+/** @param mostMs maximum wait; 0 for callers that do not wait */
+export function callersAt(setting: Setting, mostMs: number): Callers {
+  const { limiter, semaphore, server } = setting;
+  if (server !== undefined) return new WaitingCallers(setting, mostMs);
+  if (semaphore !== undefined || limiter === undefined) {
+    throw new TypeError('a semaphore needs a server, which defines how long permits are held');
+  }
+  const wait = mostMs === 0 ? noWait(limiter) : bookedWait(limiter, mostMs);
+  return wait === undefined ? new WaitingCallers(setting, mostMs) : answered(setting, wait);
+}
+
+/** The wait of a caller that arrives now; {@link REFUSED} if it leaves. */
+type Wait = () => number;
 
 /** Callers that leave if no token is available now. */
-class ImpatientCallers implements Callers {
-  readonly #setting: Setting;
-
-  constructor(setting: Setting) {
-    this.#setting = setting;
-  }
-
-  arrive(instants: Float64Array): void {
-    const { limiter, clock, outcomes } = this.#setting;
-    for (const atUs of instants) {
-      clock.nowUs = atUs;
-      if (limiter.tryConsume()) outcomes.admit(atUs, atUs);
-      else outcomes.refuse();
-    }
-  }
-
-  finish(): void {}
+function noWait(limiter: Limiter): Wait {
+  return () => (limiter.tryConsume() ? 0 : REFUSED);
 }
 
-/**
- * Callers that reserve tokens from a bucket. Each learns at once how long to wait, or is refused.
- */
-class BookingCallers implements Callers {
-  readonly #setting: Setting<Bucket<'token-bucket' | 'leaky-bucket'>>;
-  readonly #mostMs: number;
+/** Callers that reserve tokens, if the limiter can. */
+function bookedWait(limiter: Limiter, mostMs: number): Wait | undefined {
+  return limiter instanceof Bucket ? () => limiter.acquire(1, mostMs) : undefined;
+}
 
-  constructor(setting: Setting<Bucket<'token-bucket' | 'leaky-bucket'>>, mostMs: number) {
-    this.#setting = setting;
-    this.#mostMs = mostMs;
-  }
-
-  arrive(instants: Float64Array): void {
-    const { limiter, clock, outcomes } = this.#setting;
-    for (const atUs of instants) {
-      clock.nowUs = atUs;
-      const waitMs = limiter.acquire(1, this.#mostMs);
-      if (waitMs === REFUSED) outcomes.refuse();
-      else outcomes.admit(atUs, atUs + waitMs * 1_000);
-    }
-  }
-
-  finish(): void {}
+/** Callers that learn at once how long to wait, or are refused. */
+function answered({ clock, outcomes }: Setting, wait: Wait): Callers {
+  return {
+    arrive: (instants) => {
+      for (const atUs of instants) {
+        clock.nowUs = atUs;
+        const waitMs = wait();
+        if (waitMs === REFUSED) outcomes.refusedAtOnce += 1;
+        else outcomes.admit(atUs, atUs + waitMs * 1_000);
+      }
+    },
+    finish: () => undefined,
+  };
 }
 
 /**
  * Minimum sleep: after less than one tick of the limiter, a retry would be due again at the same
  * instant.
  */
-export const LEAST_SLEEP_US = 1 / 16;
+const LEAST_SLEEP_US = 1 / 16;
+
+/** A waiting caller, and its permit once it has one. */
+interface Caller {
+  readonly arrivedUs: number;
+  permit: Permit | undefined;
+}
+
+/** A call in flight. */
+interface Flight extends Timed {
+  readonly permit: Permit | undefined;
+}
 
 /**
- * Callers that wait for a limiter without reservations. Each sleeps until the earliest instant at
- * which a retry can succeed, and leaves once the next retry would be too late. All ask for one
- * token and therefore wake at the same instant. They retry in order of arrival, before new arrivals
- * of that instant.
+ * Callers that hold a permit until the server, if any, responds. Each waits for a permit, then for a
+ * token, both in order of arrival, as with `allOf(semaphore, limiter)`. Each sleeps until the earliest
+ * instant at which a retry can succeed, and leaves once the next retry would be too late. All ask
+ * for one token and therefore wake at the same instant, before new arrivals of that instant.
  */
-class RetryingCallers implements Callers {
+class WaitingCallers implements Callers {
   readonly #setting: Setting;
   readonly #mostUs: number;
-  /** Arrival instants of the waiting callers. */
-  readonly #waiting = new Fifo<number>();
+  readonly #forPermit = new Fifo<Caller>();
+  readonly #forToken = new Fifo<Caller>();
+  readonly #flights = new Heap<Flight>();
+  /** When the first caller in line for a token retries. */
   #retryUs = Number.POSITIVE_INFINITY;
 
+  /** @param mostMs maximum wait; 0 for callers that do not wait */
   constructor(setting: Setting, mostMs: number) {
     this.#setting = setting;
     this.#mostUs = mostMs * 1_000;
   }
 
   arrive(instants: Float64Array): void {
-    const { limiter, clock, outcomes } = this.#setting;
+    const { clock, outcomes } = this.#setting;
     for (const atUs of instants) {
-      this.#wake(atUs);
+      this.#run(atUs);
       clock.nowUs = atUs;
-      if (limiter.tryConsume()) {
-        outcomes.admit(atUs, atUs);
-        continue;
+      this.#forPermit.push({ arrivedUs: atUs, permit: undefined });
+      this.#advance();
+      if (this.#mostUs > 0) continue;
+      // A caller that can't wait has started by now, or is alone in its line.
+      for (const line of [this.#forPermit, this.#forToken]) {
+        for (let one = line.shift(); one !== undefined; one = line.shift()) {
+          one.permit?.release();
+          outcomes.refusedAtOnce += 1;
+        }
       }
-      const retryUs = this.#nextRetry();
-      if (retryUs > atUs + this.#mostUs) {
-        outcomes.refuse();
-        continue;
-      }
-      if (this.#waiting.length === 0) this.#retryUs = retryUs;
-      this.#waiting.push(atUs);
+      this.#retryUs = Number.POSITIVE_INFINITY;
     }
   }
 
   finish(): void {
-    this.#wake(Number.POSITIVE_INFINITY);
+    this.#run(Number.POSITIVE_INFINITY);
   }
 
-  #wake(untilUs: number): void {
-    const { limiter, clock, outcomes } = this.#setting;
-    while (this.#retryUs <= untilUs && this.#waiting.length > 0) {
-      clock.nowUs = this.#retryUs;
-      for (let first = this.#waiting.peek(); first !== undefined; first = this.#waiting.peek()) {
-        if (!limiter.tryConsume()) break;
-        this.#waiting.shift();
-        outcomes.admit(first, this.#retryUs);
+  /** Simulates responses and retries up to an instant. */
+  #run(untilUs: number): void {
+    const { clock, outcomes } = this.#setting;
+    for (;;) {
+      const flight = this.#flights.first;
+      const atUs = Math.min(flight?.atUs ?? Number.POSITIVE_INFINITY, this.#retryUs);
+      if (atUs > untilUs || atUs === Number.POSITIVE_INFINITY) return;
+      clock.nowUs = atUs;
+      if (flight !== undefined && flight.atUs <= atUs) {
+        this.#flights.remove(flight);
+        flight.permit?.release();
+        outcomes.end();
       }
-      this.#retryUs = this.#nextRetry();
-      while ((this.#waiting.peek() ?? this.#retryUs) + this.#mostUs < this.#retryUs) {
-        this.#waiting.shift();
-        outcomes.giveUp();
-      }
+      this.#advance();
     }
   }
 
-  #nextRetry(): number {
-    const { limiter, clock } = this.#setting;
-    return clock.nowUs + Math.max(LEAST_SLEEP_US, limiter.timeUntil(1) * 1_000);
+  /** Starts every call that can start now. */
+  #advance(): void {
+    const { semaphore, limiter, clock } = this.#setting;
+    for (;;) {
+      this.#leaveLate(this.#forPermit, clock.nowUs);
+      const next = this.#forPermit.peek();
+      if (next !== undefined) {
+        next.permit = semaphore?.tryAcquire();
+        if (semaphore === undefined || next.permit !== undefined) {
+          this.#forPermit.shift();
+          this.#forToken.push(next);
+          continue;
+        }
+      }
+      const first = this.#forToken.peek();
+      this.#retryUs = Number.POSITIVE_INFINITY;
+      if (first === undefined) return;
+      if (limiter === undefined || limiter.tryConsume()) {
+        this.#forToken.shift();
+        this.#start(first);
+        continue;
+      }
+      this.#retryUs = clock.nowUs + Math.max(LEAST_SLEEP_US, limiter.timeUntil(1) * 1_000);
+      // A returned permit may go to the next caller at once.
+      if (!this.#leaveLate(this.#forToken, this.#retryUs)) return;
+    }
   }
-}
 
-/** @param mostMs maximum wait; 0 for callers that do not wait */
-export function callersAt(setting: Setting, mostMs: number): Callers {
-  if (mostMs === 0) return new ImpatientCallers(setting);
-  const { limiter } = setting;
-  if (limiter instanceof Bucket) return new BookingCallers({ ...setting, limiter }, mostMs);
-  return new RetryingCallers(setting, mostMs);
+  /** Removes callers whose time runs out before `untilUs`. Returns whether there were any. */
+  #leaveLate(line: Fifo<Caller>, untilUs: number): boolean {
+    let isLate = false;
+    if (this.#mostUs === 0) return isLate;
+    for (let one = line.peek(); one !== undefined; one = line.peek()) {
+      if (one.arrivedUs + this.#mostUs >= untilUs) break;
+      line.shift();
+      one.permit?.release();
+      const { clock, outcomes, server } = this.#setting;
+      // Without a server, a caller knows from the start whether it will get its token in time.
+      if (server === undefined && one.arrivedUs === clock.nowUs) outcomes.refusedAtOnce += 1;
+      else outcomes.gaveUp += 1;
+      isLate = true;
+    }
+    return isLate;
+  }
+
+  #start({ arrivedUs, permit }: Caller): void {
+    const { server, outcomes, clock } = this.#setting;
+    outcomes.admit(arrivedUs, clock.nowUs);
+    if (server === undefined) return;
+    const endUs = server.respond(clock.nowUs);
+    outcomes.respond(endUs - clock.nowUs);
+    this.#flights.add({ atUs: endUs, place: -1, order: 0, permit });
+  }
 }

@@ -11,7 +11,7 @@ import { TokenBucket } from '../limiters/token-bucket.ts';
 import type { Clock } from '../time/clock.ts';
 import { type Bound, InFlightBound, IntervalBound, QuantumBound, RateBound } from './bounds.ts';
 import { SimulatedClock } from './simulated-clock.ts';
-import { parseTerms, type Term, type TermForm } from './terms.ts';
+import { normal, parseTerms, sentence, type Term, type TermForm } from './terms.ts';
 
 /**
  * A limiter from the command line: `token-bucket rate=100 burst=20`, or several joined by ` + `.
@@ -130,16 +130,10 @@ export function parseLimiter(text: string): LimiterSpec {
   };
   const semaphore = (clock: Clock) =>
     permits === undefined ? undefined : Semaphore.create({ permits, clock });
-  try {
-    const clock = new SimulatedClock();
-    create(clock);
-    semaphore(clock);
-  } catch (error) {
-    throw new RangeError(`${(error as Error).message}.`);
-  }
+  const clock = new SimulatedClock();
+  sentence(() => [create(clock), semaphore(clock)]);
   const boundOf = (term: Term) =>
     term.kind === SEMAPHORE ? new InFlightBound(permits ?? 0) : kindOf(term).bound(term.numbers);
-  const normal = text.trim().replaceAll(/\s+/g, ' ');
   const hasPermits = permits !== undefined;
-  return { text: normal, hasPermits, semaphore, create, bounds: () => terms.map(boundOf) };
+  return { text: normal(text), hasPermits, semaphore, create, bounds: () => terms.map(boundOf) };
 }

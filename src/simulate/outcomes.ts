@@ -1,6 +1,6 @@
 import { Int32Histogram } from 'hdr-histogram-js';
-import { LatencyTimeline } from '../load/latency-timeline.ts';
-import { Timeline } from '../load/timeline.ts';
+import { LatencyTimeline } from '../load/measure/latency-timeline.ts';
+import { Timeline } from '../load/measure/timeline.ts';
 import type { Bound } from './bounds.ts';
 
 /** An hour. */
@@ -57,13 +57,5 @@ export class Outcomes {
   /** Waits of admitted calls, in microseconds. */
   get waits(): Int32Histogram {
     return this.waitsByTime.total();
-  }
-
-  refuse(): void {
-    this.refusedAtOnce += 1;
-  }
-
-  giveUp(): void {
-    this.gaveUp += 1;
   }
 }

@@ -1,5 +1,5 @@
 import { checkNumber } from '../options.ts';
-import { parseTerms, type Term, type TermForm } from './terms.ts';
+import { normal, parseTerms, sentence, type Term, type TermForm } from './terms.ts';
 
 /** An arrival pattern from the command line: `poisson rate=100`, or several joined by ` + `. */
 export interface ArrivalPattern {
@@ -11,6 +11,8 @@ export interface ArrivalPattern {
    * same memory.
    */
   arrivals(endUs: number, random: () => number): Iterable<Float64Array>;
+  /** About how many there are up to `endUs`. */
+  expected(endUs: number): number;
 }
 
 /** Large enough to make the cost per batch negligible. */
@@ -57,6 +59,10 @@ function nextOf({ kind, numbers }: Term, random: () => number): Next {
   return kind === 'bursts' ? bursts(numbers) : constant(numbers);
 }
 
+function expectedOf({ numbers: { rate, size = 1, everyMs = 1 } }: Term, endUs: number): number {
+  return rate === undefined ? size * Math.ceil(endUs / (everyMs * 1_000)) : (rate * endUs) / 1e6;
+}
+
 /** Merges several patterns in order of instants. */
 function merged(parts: readonly Next[]): Next {
   const [only, ...others] = parts;
@@ -99,14 +105,11 @@ function check({ kind, numbers }: Term): void {
 /** @throws RangeError with the reason */
 export function parsePattern(text: string): ArrivalPattern {
   const terms = parseTerms(text, FORMS);
-  try {
-    terms.forEach(check);
-  } catch (error) {
-    throw new RangeError(`${(error as Error).message}.`);
-  }
+  sentence(() => terms.forEach(check));
   return {
-    text: text.trim().replaceAll(/\s+/g, ' '),
+    text: normal(text),
     isRandom: terms.some(({ kind }) => kind === 'poisson'),
+    expected: (endUs) => terms.reduce((sum, term) => sum + expectedOf(term, endUs), 0),
     arrivals: (endUs, random) => batches(merged(terms.map((term) => nextOf(term, random))), endUs),
   };
 }

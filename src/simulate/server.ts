@@ -1,7 +1,7 @@
-import { randomNumbers } from '../load/random.ts';
+import { randomNumbers } from '../load/plan/random.ts';
 import { checkNumber } from '../options.ts';
 import { Heap, type Timed } from '../time/heap.ts';
-import { parseTerms, type TermForm } from './terms.ts';
+import { normal, parseTerms, sentence, type TermForm } from './terms.ts';
 
 /** A server from the command line: `exponential serviceMs=80 capacity=20`. */
 export interface ServerSpec {
@@ -55,18 +55,15 @@ export function parseServer(text: string): ServerSpec {
   const [term, ...others] = parseTerms(text, FORMS);
   if (others.length > 0) throw new RangeError('Give only one server.');
   const { serviceMs, capacity = Number.POSITIVE_INFINITY } = term.numbers;
-  let serviceUs: number;
-  try {
-    serviceUs = 1_000 * checkNumber('serviceMs', serviceMs, { min: 0.001, max: 1e7 });
+  const serviceUs = sentence(() => {
     if (capacity !== Number.POSITIVE_INFINITY) {
       checkNumber('capacity', capacity, { min: 1, max: 1e6, integer: true });
     }
-  } catch (error) {
-    throw new RangeError(`${(error as Error).message}.`);
-  }
+    return 1_000 * checkNumber('serviceMs', serviceMs, { min: 0.001, max: 1e7 });
+  });
   const isRandom = term.kind === 'exponential';
   return {
-    text: text.trim().replaceAll(/\s+/g, ' '),
+    text: normal(text),
     isRandom,
     create: (seed) => {
       const random = randomNumbers(seed + SEED_OFFSET);

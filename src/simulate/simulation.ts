@@ -1,8 +1,7 @@
-import { Timeline } from '../load/timeline.ts';
+import { Timeline } from '../load/measure/timeline.ts';
 import { type Callers, callersAt } from './callers.ts';
 import type { LimiterSpec } from './limiter-specs.ts';
 import { Outcomes } from './outcomes.ts';
-import { ServedCallers } from './served-callers.ts';
 import type { Server } from './server.ts';
 import { SimulatedClock } from './simulated-clock.ts';
 
@@ -37,19 +36,10 @@ export interface CallerOptions {
 
 function stand(spec: LimiterSpec, { waitMs, server }: CallerOptions): Stand {
   const clock = new SimulatedClock();
-  const limiter = spec.create(clock);
-  const semaphore = spec.semaphore(clock);
+  const [limiter, semaphore] = [spec.create(clock), spec.semaphore(clock)];
   const outcomes = new Outcomes(spec.bounds(), waitMs);
-  const callersOf = () => {
-    if (server !== undefined) {
-      return new ServedCallers({ semaphore, limiter, clock, outcomes, server: server() }, waitMs);
-    }
-    if (semaphore !== undefined || limiter === undefined) {
-      throw new TypeError('a semaphore needs a server, which defines how long permits are held');
-    }
-    return callersAt({ limiter, clock, outcomes }, waitMs);
-  };
-  return { text: spec.text, outcomes, callers: callersOf() };
+  const setting = { semaphore, limiter, clock, outcomes, server: server?.() };
+  return { text: spec.text, outcomes, callers: callersAt(setting, waitMs) };
 }
 
 /** Replays the same arrivals through each limiter in simulated time. */
@@ -57,6 +47,7 @@ export async function simulate(
   batches: Iterable<Float64Array> | AsyncIterable<Float64Array>,
   specs: readonly LimiterSpec[],
   options: CallerOptions,
+  onBatch: (count: number) => void = () => undefined,
 ): Promise<SimulationResult> {
   const stands = specs.map((spec) => stand(spec, options));
   const arrivals = new Timeline();
@@ -67,6 +58,7 @@ export async function simulate(
     for (const { callers } of stands) callers.arrive(batch);
     count += batch.length;
     lastUs = batch.at(-1) ?? lastUs;
+    onBatch(count);
   }
   for (const { callers } of stands) callers.finish();
   sameSlots([arrivals, ...stands.map(({ outcomes }) => outcomes.admissions)]);

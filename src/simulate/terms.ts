@@ -1,4 +1,4 @@
-import { per, type RateUnit } from '../limiters/per.ts';
+import { per, type RateUnit } from '../limiters/limit.ts';
 
 /** A kind and its numbers, as in `token-bucket rate=100 burst=20`. */
 export interface Term {
@@ -17,7 +17,7 @@ const RATE = /^(.+)\/(millisecond|second|minute|hour|day)$/;
 
 function parseValue(name: string, text: string): number {
   const [, amount = text, unit = 'second'] = name === 'rate' ? (RATE.exec(text) ?? []) : [];
-  if (!NUMBER.test(amount)) {
+  if (!NUMBER.test(amount) || !Number.isFinite(Number(amount))) {
     const wanted =
       name === 'rate' ? 'a number, such as 100 or 6000/minute' : 'a number, such as 100';
     throw new RangeError(`${name} must be ${wanted}, got ${JSON.stringify(text)}.`);
@@ -65,4 +65,18 @@ export function parseTerms(
 ): readonly [Term, ...Term[]] {
   const [first = '', ...others] = text.split(/\s\+\s/);
   return [parseTerm(first, forms), ...others.map((other) => parseTerm(other, forms))];
+}
+
+/** A text with single spaces. */
+export function normal(text: string): string {
+  return text.trim().replaceAll(/\s+/g, ' ');
+}
+
+/** Ends the message of an error with a full stop, as those of terms do. */
+export function sentence<T>(check: () => T): T {
+  try {
+    return check();
+  } catch (error) {
+    throw new RangeError(`${(error as Error).message}.`);
+  }
 }

@@ -1,4 +1,4 @@
-import { createReadStream } from 'node:fs';
+import { createReadStream, statSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { formatOf, type Timestamp, type TimestampFormat } from './timestamps.ts';
 
@@ -14,8 +14,14 @@ export interface TimestampCounts {
   readonly startedUs: number | undefined;
   /** Lines without a timestamp in the format of the first one. */
   readonly unreadable: number;
+  /** The first of them, such as `line 7: "x"`. */
+  readonly firstUnreadable: string | undefined;
   /** Arrivals listed after later ones. They count as simultaneous with those. */
   readonly late: number;
+}
+
+function quoted(line: string): string {
+  return JSON.stringify(line.slice(0, 80));
 }
 
 /**
@@ -27,29 +33,42 @@ export interface TimestampCounts {
 export class TimestampFile {
   readonly #lines: AsyncIterable<string>;
   readonly #spread: boolean;
+  readonly #readShare: () => number | undefined;
   #format: TimestampFormat | undefined;
   #startedUs: number | undefined;
   #lineNumber = 0;
   /** The latest instant read. */
   #latestUs: number | undefined;
   #unreadable = 0;
+  #firstUnreadable: string | undefined;
   #late = 0;
   #lastUs = 0;
   readonly #batch = new Float64Array(BATCH);
   #length = 0;
 
-  constructor(lines: AsyncIterable<string>, { spread }: { readonly spread: boolean }) {
+  constructor(
+    lines: AsyncIterable<string>,
+    { spread }: { readonly spread: boolean },
+    readShare: () => number | undefined = () => undefined,
+  ) {
     this.#lines = lines;
     this.#spread = spread;
+    this.#readShare = readShare;
   }
 
   /** @param path a file, or `-` for standard input */
   static open(path: string, options: { readonly spread: boolean }): TimestampFile {
-    const input = path === '-' ? process.stdin : createReadStream(path);
-    return new TimestampFile(
-      createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY }),
-      options,
-    );
+    const linesOf = (input: NodeJS.ReadableStream) =>
+      createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
+    if (path === '-') return new TimestampFile(linesOf(process.stdin), options);
+    const input = createReadStream(path);
+    const bytes = statSync(path, { throwIfNoEntry: false })?.size || undefined;
+    return new TimestampFile(linesOf(input), options, () => bytes && input.bytesRead / bytes);
+  }
+
+  /** The share that is read, up to 1. Undefined if the length is unknown. */
+  get share(): number | undefined {
+    return this.#readShare();
   }
 
   get counts(): TimestampCounts {
@@ -57,6 +76,7 @@ export class TimestampFile {
       format: this.#format?.name,
       startedUs: this.#startedUs,
       unreadable: this.#unreadable,
+      firstUnreadable: this.#firstUnreadable,
       late: this.#late,
     };
   }
@@ -94,8 +114,11 @@ export class TimestampFile {
     if (line.trim() === '') return undefined;
     this.#format ??= formatOf(line);
     const timestamp = this.#format?.read(line);
-    if (timestamp === undefined) this.#unreadable += 1;
-    else this.#checkAhead(timestamp.us, line);
+    if (timestamp !== undefined) this.#checkAhead(timestamp.us, line);
+    else {
+      this.#unreadable += 1;
+      this.#firstUnreadable ??= `line ${this.#lineNumber}: ${quoted(line)}`;
+    }
     return timestamp;
   }
 
@@ -103,9 +126,8 @@ export class TimestampFile {
     const latestUs = this.#latestUs ?? us;
     if (us - latestUs > MOST_AHEAD_US) {
       const days = Math.floor((us - latestUs) / (86_400 * SECOND_US));
-      const start = JSON.stringify(line.slice(0, 80));
       throw new RangeError(
-        `line ${this.#lineNumber} is ${days} days after the line before it: ${start}`,
+        `line ${this.#lineNumber} is ${days} days after the line before it: ${quoted(line)}`,
       );
     }
     this.#latestUs = Math.max(latestUs, us);

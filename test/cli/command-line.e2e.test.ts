@@ -40,10 +40,13 @@ describe('the zerotime command', () => {
     [['load', '--rat', '1'], /unknown option '--rat'.*\n.*--rate/],
     [['load', '-r', 'fast'], /--rate <number>' argument 'fast' is invalid.*such as 2000/],
     [['load', 'localhost'], /'localhost' is invalid for argument 'target'.*such as http:\/\//],
-    [['load', '-t', '9', '-c', '8'], /--connections must be at least --threads, 9.*got 8/],
+    [
+      ['load', '-t', '9', '-c', '8'],
+      /--connections must be at least 9, one for each thread, got 8/,
+    ],
     [
       ['load', '--processes', '3', '-t', '3', '-c', '8'],
-      /--connections must be at least --processes x --threads, 9.*got 8/,
+      /--connections must be at least 9, one for each thread, got 8/,
     ],
     [
       ['load', 'http://a/', '--processes', '2', '--redis', 'redis://a'],

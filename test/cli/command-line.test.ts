@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { safeCommandLine, safeUrl } from '../../src/cli/command-line.ts';
+import { safeCommandLine } from '../../src/cli/about.ts';
+import { safeText } from '../../src/load/plan/redact.ts';
 
 it.each([
   [['load', 'http://a/b?c=1', '-r', '100'], "zerotime load 'http://a/b?c=1' -r 100"],
@@ -23,7 +24,7 @@ it.each([
 });
 
 it('hides what the query of a URL keeps secret', () => {
-  expect(safeUrl('http://a/?q=1&api_key=abc&token=x#top')).toBe(
+  expect(safeText('http://a/?q=1&api_key=abc&token=x#top')).toBe(
     'http://a/?q=1&api_key=***&token=***#top',
   );
 });

@@ -44,6 +44,26 @@ async function recovered(region: HostRegion, processes: number): Promise<void> {
   while (region.recovered().processes < processes) await new Promise(setImmediate);
 }
 
+test('a name, or the path of a file, forges no line', async () => {
+  const where = folder();
+  const region = HostRegion.open({ path: `${where}/a\nb`, bytes: 65_536 });
+  onTestFinished(() => region.close());
+  const name = 'api\n\nProcesses (0)\u202e\u2028';
+  TokenBucket.open(region, name, { rate: 1, burst: 5 });
+  const shown = await host('show', region.path);
+  const lines = shown.stdout.split('\n');
+  expect(lines[0]).toContain(`${where}/a\\x0ab: `);
+  expect(lines.slice(1, 6)).toEqual([
+    '',
+    'Limiters (1)',
+    expect.stringMatching(/^ {2}api\\x0a\\x0aProcesses \(0\)\\u202e\\u2028 {2}TokenBucket \{/),
+    '',
+    'Processes (0)',
+  ]);
+  const { stdout } = await host('ls', where);
+  expect(stdout).toMatch(/^\S+\/a\\x0ab {2}65,536 bytes[^\n]+\n$/);
+});
+
 test('show lists each limiter with its counts, and the other processes', async () => {
   const region = hostRegion();
   const counted = { stats: true, rate: 1e-6 };

@@ -1,6 +1,5 @@
 import { expect, it, vi } from 'vitest';
-import { COLOURS } from '../../src/cli/format.ts';
-import { columnsFor, widthOf, wrapped } from '../../src/cli/layout.ts';
+import { COLOURS, columnsFor, widthOf, wrapped } from '../../src/cli/terminal.ts';
 
 it('breaks a line between words, and indents what follows', () => {
   expect(wrapped('  Rate    one two three four', 18, 10)).toEqual([
@@ -44,7 +43,7 @@ it('only a terminal has columns', () => {
 it('before Node.js 20.12 text stays plain', async () => {
   vi.resetModules();
   vi.doMock('node:util', () => ({ styleText: undefined }));
-  const { COLOURS: plain } = await import('../../src/cli/format.ts');
+  const { COLOURS: plain } = await import('../../src/cli/terminal.ts');
   expect(plain.bad('text')).toBe('text');
   vi.doUnmock('node:util');
   vi.resetModules();

@@ -47,6 +47,26 @@ test.each([
   expect(existsSync('-')).toBe(false);
 });
 
+test.each([
+  [['load', '--json', join(folder, 'new'), '--rate', 'wrong']],
+  [['load', join(folder, 'none.mjs'), '--report', join(folder, 'new')]],
+  [[...SIMULATE, '-f', '/dev/null', '--svg', join(folder, 'new')]],
+])('%j, which has no result, leaves no empty file', async (args) => {
+  const { code } = await runInProcess(args);
+  expect(code).toBe(1);
+  expect(existsSync(join(folder, 'new'))).toBe(false);
+});
+
+test.each([
+  [['load', '--json', folder], 'EISDIR'],
+  [['load', '--json', join(folder, 'no', 'such')], 'ENOENT'],
+  [['load', '--json', `${join(folder, 'new')}/`], 'EISDIR'],
+])('%j cannot be written, which is an error before the run', async (args, reason) => {
+  const { code, stderr } = await runInProcess(args);
+  expect(code).toBe(1);
+  expect(stderr).toContain(`the path of a writable file (${reason}`);
+});
+
 test('different files, devices and standard streams are fine', async () => {
   const some = [...SIMULATE, '-a', 'constant rate=1', '--json', '-', '--report', OUT];
   expect((await runInProcess(some)).code).toBe(0);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { AdmissionLog } from '../../src/load/admission-log.ts';
+import { AdmissionLog } from '../../src/load/measure/admissions.ts';
 
 describe('AdmissionLog', () => {
   it('returns each instant once and in order, however many there are', () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { AdmissionMerge } from '../../src/load/admission-merge.ts';
+import { AdmissionMerge } from '../../src/load/measure/admissions.ts';
 
 const SECOND = 1e6;
 const END = Number.POSITIVE_INFINITY;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { TokenBucket } from '../../src/limiters/token-bucket.ts';
-import { AdmissionWatch } from '../../src/load/admission-watch.ts';
+import { AdmissionWatch } from '../../src/load/measure/admissions.ts';
 import { ManualClock } from '../../src/time/manual-clock.ts';
 
 const SECOND = 1e6;
@@ -13,10 +13,10 @@ describe('AdmissionWatch', () => {
     expect([watch.lastUs, watch.guarantee.held]).toEqual([undefined, true]);
     watch.add(0, Float64Array.of(0, 2e5), END);
     watch.add(1, Float64Array.of(1e5), END);
-    expect(watch.admitted).toBe(3);
+    expect(watch.meter.admitted).toBe(3);
     expect(watch.lastUs).toBe(2e5);
-    expect(watch.per100Ms(3e5)).toEqual([1, 1, 1]);
-    expect(watch.rateAt(1.5 * SECOND)).toBe(3);
+    expect(watch.meter.countsUntil(3e5)).toEqual([1, 1, 1]);
+    expect(watch.meter.rateAt(1.5 * SECOND)).toBe(3);
     expect(watch.guarantee).toMatchObject({ held: true, intervals: 6 });
     watch.add(1, new Float64Array(), END);
     expect(watch.lastUs).toBe(2e5);
@@ -26,8 +26,8 @@ describe('AdmissionWatch', () => {
     const watch = new AdmissionWatch({ threads: 1, startUs: SECOND, rate: 10, burst: 1 });
     expect(watch.add(0, Float64Array.of(8e5, 9e5), 9.1e5)).toBe(0);
     expect(watch.add(0, Float64Array.of(1e6, 1.1e6), END)).toBe(2);
-    expect(watch.admitted).toBe(2);
-    expect(watch.per100Ms(1.2e6)).toEqual([1, 1]);
+    expect(watch.meter.admitted).toBe(2);
+    expect(watch.meter.countsUntil(1.2e6)).toEqual([1, 1]);
     expect(watch.guarantee).toMatchObject({ held: true, intervals: 10 });
   });
 
@@ -68,7 +68,7 @@ describe('AdmissionWatch', () => {
 
   it('holds over the thousands of changes of a long ramp, and notices one request too many', () => {
     const watch = ramp(600, 50, -1);
-    expect(watch.admitted).toBeGreaterThan(16_000);
+    expect(watch.meter.admitted).toBeGreaterThan(16_000);
     expect(watch.guarantee).toMatchObject({ held: true });
     expect(watch.guarantee.tightest?.admitted).toBeGreaterThan(1);
     expect(ramp(600, 50, 5_990).guarantee.held).toBe(false);

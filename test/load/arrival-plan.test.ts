@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { planArrivals } from '../../src/load/arrival-plan.ts';
+import { planArrivals } from '../../src/load/plan/arrival-plan.ts';
 
 describe('planArrivals', () => {
   it.each([

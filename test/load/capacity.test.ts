@@ -2,16 +2,16 @@ import { once } from 'node:events';
 import { createServer, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { PLAIN } from '../../src/cli/format.ts';
 import { renderSummary } from '../../src/cli/load/summary.ts';
 import { limitText } from '../../src/cli/load/verdict.ts';
-import { requestTemplate } from '../../src/load/connection.ts';
-import { ConnectionPool, type TargetOptions } from '../../src/load/connection-pool.ts';
-import { Http2Sessions } from '../../src/load/http2-sessions.ts';
-import { Sender } from '../../src/load/sender.ts';
-import { Tally } from '../../src/load/tally.ts';
+import { PLAIN } from '../../src/cli/terminal.ts';
+import { Tally } from '../../src/load/measure/tally.ts';
+import { requestTemplate } from '../../src/load/send/connection.ts';
+import { ConnectionPool, type TargetOptions } from '../../src/load/send/connection-pool.ts';
+import { Http2Sessions } from '../../src/load/send/http2.ts';
+import { Sender } from '../../src/load/send/sender.ts';
 import { type DriveOptions, type DriveResult, drive } from '../../src/load.ts';
-import { resultOf } from '../cli/support/load-result.ts';
+import { FITNESS, resultOf } from '../cli/support/load-result.ts';
 
 /** A server whose sessions take this number of streams; it answers after this time. */
 async function slowServer(maxConcurrentStreams: number, answerMs: number): Promise<string> {
@@ -109,12 +109,22 @@ it('a run counts the streams that were all busy', async () => {
 });
 
 it('the verdict names streams and sessions', () => {
-  const busy = { kind: 'connections', queuedMs: 2, latencyMs: 3, connections: 300 } as const;
-  expect(limitText({ ...busy, sessions: 3 })).toMatch(/^all 300 streams of 3 sessions were busy/);
-  expect(limitText({ ...busy, sessions: 1 })).toMatch(/^all 300 streams of 1 session were busy/);
-  expect(limitText(busy)).toMatch(/^all 300 connections were busy/);
-  const { fitness } = resultOf();
+  const busy = {
+    kind: 'connections',
+    queuedMs: 2,
+    latencyMs: 3,
+    connections: 300,
+    threads: 3,
+  } as const;
+  expect(limitText({ ...busy, sessions: 3 })).toMatch(
+    /^all 300 streams of 3 sessions of 3 threads were busy/,
+  );
+  expect(limitText({ ...busy, sessions: 1 })).toMatch(
+    /^all 300 streams of 1 session of 3 threads were busy/,
+  );
+  expect(limitText(busy)).toMatch(/^all 300 connections of 3 threads were busy/);
+  const fitness = FITNESS;
   const limits = [{ ...busy, sessions: 3 }];
   const text = renderSummary(resultOf({ fitness: { ...fitness, fit: false, limits } }), PLAIN);
-  expect(text.join('\n')).toContain('all 300 streams of 3 sessions were busy');
+  expect(text.join('\n')).toContain('all 300 streams of 3 sessions of 3 threads were busy');
 });

@@ -1,11 +1,19 @@
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
-import { Connection, requestTemplate } from '../../src/load/connection.ts';
-import { HttpExchange, type Outcome } from '../../src/load/http-exchange.ts';
-import { Sender } from '../../src/load/sender.ts';
-import { Tally } from '../../src/load/tally.ts';
+import { Tally } from '../../src/load/measure/tally.ts';
+import {
+  Connection,
+  HttpExchange,
+  type Outcome,
+  type RequestTemplate,
+  requestTemplate,
+} from '../../src/load/send/connection.ts';
+import { Sender } from '../../src/load/send/sender.ts';
 import { deadUrl, type TestServer, tcpServer } from '../cli/support/servers.ts';
+import { CERT, KEY } from '../support/certificate.ts';
+import { listen, send } from './sending.ts';
 
 const ANSWER = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
 /** Longer than any test takes. */
@@ -14,20 +22,23 @@ const PATIENT_MS = 60_000;
 const connections: Connection[] = [];
 const servers: TestServer[] = [];
 afterEach(async () => {
-  for (const connection of connections.splice(0)) connection.reset();
+  for (const connection of connections.splice(0)) connection.abandon();
   await Promise.all(servers.splice(0).map((server) => server.kill()));
 });
 
 function connectionTo(origin: string): Connection {
-  const connection = new Connection(new URL(origin).origin);
+  const connection = new Connection(new URL(origin).origin, template(origin));
   connections.push(connection);
   return connection;
 }
 
-function request(connection: Connection, url: string): Promise<Outcome> {
-  const template = requestTemplate(new URL(url), { method: 'GET', headers: [], body: undefined });
+function template(url: string): RequestTemplate {
+  return requestTemplate(new URL(url), { method: 'GET', headers: [], body: undefined });
+}
+
+function request(connection: Connection): Promise<Outcome> {
   return new Promise((resolve) => {
-    connection.dispatch(template, new HttpExchange(0, 0, (_exchange, outcome) => resolve(outcome)));
+    connection.dispatch(new HttpExchange(0, 0, (_exchange, outcome) => resolve(outcome)));
   });
 }
 
@@ -74,7 +85,7 @@ describe('a connection opened ahead', () => {
     await connection.open(PATIENT_MS);
     expect(received).toBe(0);
     for (let i = 0; i < 2; i++) {
-      expect(await request(connection, server.url)).toEqual({ ended: 'response', status: 200 });
+      expect(await request(connection)).toEqual({ ended: 'response', status: 200 });
     }
     expect([server.accepted(), received]).toEqual([1, 2]);
   });
@@ -90,7 +101,7 @@ describe('a connection opened ahead', () => {
     await connection.open(PATIENT_MS);
     await closed.promise;
     // The client may learn of it a little later, and then fails this one request.
-    while ((await request(connection, server.url)).ended === 'error');
+    while ((await request(connection)).ended === 'error');
     expect(server.accepted()).toBeGreaterThan(1);
   });
 
@@ -98,7 +109,7 @@ describe('a connection opened ahead', () => {
     const url = await deadUrl();
     const connection = connectionTo(url);
     await connection.open(PATIENT_MS);
-    expect(await request(connection, url)).toMatchObject({ ended: 'error' });
+    expect(await request(connection)).toMatchObject({ ended: 'error' });
   });
 
   it('is given up if that takes too long', async () => {
@@ -116,7 +127,7 @@ describe('a connection opened ahead', () => {
     });
     servers.push(server);
     const { origin } = new URL(server.url.replace('http:', 'https:'));
-    await new Connection(origin, 'tenant.example').open(PATIENT_MS);
+    await new Connection(origin, template(origin), 'tenant.example').open(PATIENT_MS);
     expect(hello).toContain('tenant.example');
   });
 
@@ -125,7 +136,7 @@ describe('a connection opened ahead', () => {
     const server = await answering((socket) => socket.on('close', () => ended.resolve()));
     const connection = connectionTo(server.url);
     await connection.open(PATIENT_MS);
-    connection.reset();
+    connection.abandon();
     await ended.promise;
   });
 });
@@ -148,4 +159,45 @@ it('a sender opens the connections asked for ahead, and uses them first', async 
   await idle.promise;
   sender.close();
   expect([server.accepted(), tally.counters.succeeded]).toEqual([1, 1]);
+});
+
+describe('interim responses', () => {
+  it.each([
+    [['100 Continue']],
+    [['100 Continue', '103 Early Hints']],
+    [['103 Early Hints', '100 Continue', '102 Processing', '100 Continue']],
+  ])('are no responses: %s', async (interim) => {
+    const heads = interim.map((status) => `HTTP/1.1 ${status}\r\nlink: </a>\r\n\r\n`);
+    let requests = 0;
+    const server = await tcpServer((socket) => {
+      requests += 1;
+      // A body that looks like an interim response is a body.
+      const body = 'HTTP/1.1 100 OK\r\n\r\n';
+      const answer = `HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n`;
+      if (requests % 2 === 0) socket.write(heads.join('') + answer + body);
+      else {
+        for (const head of heads) socket.write(head);
+        setImmediate(() => socket.write(answer, () => socket.write(body)));
+      }
+    });
+    servers.push(server);
+    const connection = connectionTo(server.url);
+    for (let sent = 0; sent < 4; sent++) {
+      expect(await request(connection)).toEqual({ ended: 'response', status: 200 });
+    }
+    expect(requests).toBe(4);
+  });
+});
+
+describe('a certificate for another name', () => {
+  it.each([false, true])('fails each request at once: HTTP/2 %s', async (http2) => {
+    const secure = { cert: CERT, key: KEY, ALPNProtocols: ['h2', 'http/1.1'] };
+    const server = createTlsServer(secure, (socket) => socket.on('error', () => undefined));
+    const port = await listen(server);
+    const transport = { tls: { ca: CERT }, http2 };
+    const connections = { connections: 3 };
+    const tally = await send(`https://localhost:${port}/`, transport, 10, connections);
+    expect([...tally.errors.values()]).toMatchObject([{ kind: 'TLS error', count: 10 }]);
+    expect(tally.errors.get('TLS error')?.example).toContain('does not match');
+  });
 });

@@ -1,8 +1,13 @@
 import { Int32Histogram } from 'hdr-histogram-js';
 import { describe, expect, it } from 'vitest';
-import { compareRuns, type RunFigures } from '../../src/load/comparison.ts';
-import { differenceOf, type Estimate } from '../../src/load/difference.ts';
-import { percentileInterval, shareInterval, studentDeviations } from '../../src/load/interval.ts';
+import { compareRuns, type RunFigures } from '../../src/load/judge/comparison.ts';
+import {
+  differenceOf,
+  type Estimate,
+  percentileInterval,
+  shareInterval,
+  studentDeviations,
+} from '../../src/load/judge/interval.ts';
 import { part, Random, SEED } from '../support/random.ts';
 
 function histogramOf(us: readonly number[]): Int32Histogram {

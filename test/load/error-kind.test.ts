@@ -1,6 +1,6 @@
 import { errors } from 'undici';
 import { describe, expect, it } from 'vitest';
-import { errorKind } from '../../src/load/error-kind.ts';
+import { errorKind } from '../../src/load/measure/errors.ts';
 
 describe('errorKind', () => {
   it.each([

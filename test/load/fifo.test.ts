@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Fifo } from '../../src/load/fifo.ts';
+import { Fifo } from '../../src/load/send/fifo.ts';
 
 describe('Fifo', () => {
   it('returns items in order of arrival, also across compaction', () => {

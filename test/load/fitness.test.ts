@@ -1,19 +1,20 @@
 import { describe, expect, it } from 'vitest';
-import { Backlog } from '../../src/load/backlog.ts';
-import { CpuGauge } from '../../src/load/cpu-gauge.ts';
-import { type FitnessOptions, fitnessOf } from '../../src/load/fitness.ts';
-import { LoopGauge } from '../../src/load/loop-gauge.ts';
-import { Tally } from '../../src/load/tally.ts';
+import { type FitnessOptions, fitnessOf } from '../../src/load/judge/fitness.ts';
+import { CpuGauge, LoopGauge } from '../../src/load/measure/gauges.ts';
+import { Tally } from '../../src/load/measure/tally.ts';
+import { Backlog } from '../../src/load/send/work.ts';
 
 /** Requests of 10 ms, of which the client was late by, and waited for a connection for, so long. */
 function measured({ lateMs = 0.1, queuedMs = 0.1, count = 1_000 } = {}): FitnessOptions {
   const tally = new Tally();
   for (let i = 0; i < count; i++) {
+    tally.counters.succeeded += 1;
     tally.record('latency', 10_000);
     tally.record('clientLag', 1_000 * lateMs);
     tally.record('queued', 1_000 * queuedMs);
   }
-  return { tally, connections: 64, loops: [0.2, 0.5], processors: { machine: 0.6, own: 0.3 } };
+  const full = { threads: 2, connections: 64 };
+  return { tally, full, loops: [0.2, 0.5], processors: { machine: 0.6, own: 0.3 } };
 }
 
 describe('fitnessOf', () => {
@@ -29,7 +30,7 @@ describe('fitnessOf', () => {
 
   it.each<[string, FitnessOptions, object]>([
     ['lateness', measured({ lateMs: 1.1 }), { lateMs: expect.closeTo(1.1, 2) }],
-    ['connections', measured({ queuedMs: 2 }), { connections: 64 }],
+    ['connections', measured({ queuedMs: 2 }), { connections: 64, threads: 2 }],
     ['event loop', { ...measured(), loops: [0.1, 0.96] }, { busy: 0.96 }],
     ['processors', { ...measured(), processors: { machine: 0.99, own: 0.1 } }, { own: 0.1 }],
     ['samples', measured({ count: 300 }), { count: 300 }],
@@ -38,6 +39,11 @@ describe('fitnessOf', () => {
     const { fit, limits } = fitnessOf(options);
     expect(fit).toBe(false);
     expect(limits).toMatchObject([{ kind, ...more }]);
+  });
+
+  it('names no connections if some were free whenever a request was due', () => {
+    const full = { threads: 0, connections: 0 };
+    expect(fitnessOf({ ...measured({ queuedMs: 9 }), full })).toMatchObject({ fit: true });
   });
 
   it('calls lateness no part of a latency that nobody knows', () => {

@@ -1,9 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { RateLimitError, systemClock } from '../../src/index.ts';
-import {
-  FleetReservations,
-  type FleetReservationsOptions,
-} from '../../src/load/fleet-reservations.ts';
+import { FleetReservations, type FleetReservationsOptions } from '../../src/load/plan/fleet.ts';
 
 /** The server's clock, which is not that of this process. */
 const AHEAD_US = 5e9;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { checkGates, type Gate, type Gated, gatesInForce } from '../../src/load/gates.ts';
-import { Tally } from '../../src/load/tally.ts';
+import { checkGates, type Gate, type Gated, gatesInForce } from '../../src/load/judge/gates.ts';
+import { Tally } from '../../src/load/measure/tally.ts';
 
 /** A second at 1,000/s with latencies of 1 to `answered` ms. */
 function gated(answered: number, failed: number, sent = answered + failed): Gated {
@@ -10,7 +10,9 @@ function gated(answered: number, failed: number, sent = answered + failed): Gate
     tally.record('latency', 1_000 * ms);
   }
   for (let i = 0; i < failed; i++) tally.countError('connection reset', 'ECONNRESET');
-  return { tally, sent, elapsedMs: 1_000, wantedRate: 1_000 };
+  const calls = { ...tally.counters, sent };
+  const { latency } = tally.histograms;
+  return { calls, latency, perMs: 1_000, elapsedMs: 1_000, wantedRatePerSecond: 1_000 };
 }
 
 const p = (percentile: number, maxMs: number): Gate => ({ kind: 'latency', percentile, maxMs });
@@ -26,7 +28,7 @@ describe('checkGates', () => {
     ['29 % errors', gated(71, 29), { kind: 'errors', maxShare: 0.29 }, true],
     [
       'one less than 57 % of 100',
-      { ...gated(56, 0), wantedRate: 100 },
+      { ...gated(56, 0), wantedRatePerSecond: 100 },
       { kind: 'rate', minShare: 0.57 },
       false,
     ],

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
-import { ClosedHandle } from '../../src/load/closed/closed-handle.ts';
-import type { ClosedThreadData } from '../../src/load/closed/messages.ts';
-import { runLoad } from '../../src/load/run.ts';
+import { runLoad } from '../../src/load/threads/run.ts';
+import { ThreadHandle } from '../../src/load/threads/thread-handle.ts';
 import { loadOptions } from '../support/load-options.ts';
 import { replacedWorker } from './replaced-worker.ts';
 
@@ -29,15 +28,15 @@ it('the counts of a thread that could not report its results are those of its la
   const { signal: stop } = new AbortController();
   const result = await runLoad(options, { stop, loadWorker });
   const counts = { sent: 5, succeeded: 3, failed: 1 };
-  expect(result.threads).toEqual([{ admitted: 1, counters: counts, crash: 'exited with code 3' }]);
-  expect(result.tally.counters).toEqual(counts);
-  expect(result.sent).toBe(5);
+  expect(result.threads).toEqual([
+    { admitted: 1, share: 1, calls: counts, crash: 'exited with code 3' },
+  ]);
+  expect(result.calls).toEqual(counts);
 });
 
 it('a closed loop keeps what a thread reported of its last round', async () => {
-  const data = {} as ClosedThreadData; // which this thread does not read
   const soFar = { counters: { sent: 9, succeeded: 8, failed: 0 }, elapsedUs: 250_000 };
-  const handle = new ClosedHandle(
+  const handle = new ThreadHandle(
     replacedWorker(`
       parentPort.postMessage({ type: 'ready' });
       let rounds = 0;
@@ -45,36 +44,36 @@ it('a closed loop keeps what a thread reported of its last round', async () => {
         rounds += 1;
         if (rounds === 2) process.exit(3);
         const round = ${JSON.stringify(soFar)};
-        parentPort.postMessage({ type: 'progress', round });
-        parentPort.postMessage({ type: 'round', round });
+        parentPort.postMessage({ type: 'round', round, isOver: false });
+        parentPort.postMessage({ type: 'round', round, isOver: true });
       });
     `),
-    data,
+    {},
   );
   await handle.ready;
   const round = { type: 'round', latestUs: 0, lengthUs: 1, counts: true } as const;
-  expect(await handle.round(round)).toEqual(soFar);
-  expect(handle.counters).toEqual(soFar.counters);
-  expect(await handle.round(round), 'nothing is known of this one').toBeUndefined();
-  expect(handle.counters).toEqual({ sent: 0, succeeded: 0, failed: 0 });
+  expect(await handle.ask(round)).toEqual(soFar);
+  expect(handle.roundSoFar).toEqual(soFar);
+  expect(await handle.ask(round), 'nothing is known of this one').toBeUndefined();
+  expect(handle.roundSoFar).toBeUndefined();
   expect(handle.crash).toBe('exited with code 3');
 });
 
 it('a closed loop keeps the report of the round in which a thread is given up', async () => {
   const soFar = { counters: { sent: 4, succeeded: 4, failed: 0 }, elapsedUs: 250_000 };
-  const handle = new ClosedHandle(
+  const handle = new ThreadHandle(
     replacedWorker(`
       parentPort.postMessage({ type: 'ready' });
       parentPort.on('message', () => {
-        parentPort.postMessage({ type: 'progress', round: ${JSON.stringify(soFar)} });
+        parentPort.postMessage({ type: 'round', round: ${JSON.stringify(soFar)}, isOver: false });
         for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
       });
     `),
-    {} as ClosedThreadData, // which this thread does not read
+    {},
   );
   await handle.ready;
-  const round = handle.round({ type: 'round', latestUs: 0, lengthUs: 1, counts: true });
-  while (handle.counters.sent === 0) await new Promise(setImmediate);
+  const round = handle.ask({ type: 'round', latestUs: 0, lengthUs: 1, counts: true });
+  while (handle.roundSoFar === undefined) await new Promise(setImmediate);
   await handle.giveUp();
   expect(await round).toEqual(soFar);
   expect(handle.crash).toBe('did not finish in time');

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { checkGuarantee } from '../../src/load/guarantee.ts';
+import { checkGuarantee } from '../../src/load/judge/guarantee.ts';
 
 const MS = 1_000;
 /** An uptime of ten days in microseconds, where doubles are coarser than near zero. */
@@ -54,7 +54,7 @@ describe('checkGuarantee', () => {
   });
 
   it('tolerates the rounding of doubles, and much less than a token', () => {
-    const { tolerance } = checkGuarantee(log(0, 1, 2), 1e6, 1);
+    const { toleranceInTokens: tolerance } = checkGuarantee(log(0, 1, 2), 1e6, 1);
     expect(tolerance).toBeGreaterThan(0);
     expect(tolerance).toBeLessThan(0.01);
   });
@@ -75,13 +75,13 @@ describe('checkGuarantee', () => {
     // Two pairs are equally close to the limit of 2; then follow three in 1 ms, where 3 are
     // allowed.
     const { tightest } = checkGuarantee(log(0, 10, 20, 20, 21), 1_000, 2);
-    expect(tightest).toMatchObject({ admitted: 3, startsAfterUs: 20 * MS, lengthUs: MS });
+    expect(tightest).toMatchObject({ admitted: 3, startsAfterMs: 20, lengthMs: 1 });
     expect(tightest?.allowed).toBeCloseTo(3, 6);
   });
 
   it('reports the longest of equally tight intervals', () => {
     const { tightest, intervals } = checkGuarantee(log(0, 1, 2, 3), 1_000, 1);
-    expect(tightest).toMatchObject({ admitted: 4, startsAfterUs: 0, lengthUs: 3 * MS });
+    expect(tightest).toMatchObject({ admitted: 4, startsAfterMs: 0, lengthMs: 3 });
     expect(intervals).toBe(10);
   });
 

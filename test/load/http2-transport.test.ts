@@ -7,11 +7,10 @@ import {
 import { createServer as createTcpServer } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { requestTemplate } from '../../src/load/connection.ts';
-import { HttpExchange, type Outcome } from '../../src/load/http-exchange.ts';
-import { Http2Session, http2Request } from '../../src/load/http2-session.ts';
-import { Tally } from '../../src/load/tally.ts';
-import { connectTerms } from '../../src/load/transport.ts';
+import { Tally } from '../../src/load/measure/tally.ts';
+import { connectTerms } from '../../src/load/plan/transport.ts';
+import { HttpExchange, type Outcome, requestTemplate } from '../../src/load/send/connection.ts';
+import { Http2Session, http2Request } from '../../src/load/send/http2.ts';
 import { deadUrl, httpServer, tcpServer } from '../cli/support/servers.ts';
 import { CERT, KEY } from '../support/certificate.ts';
 import { kindsOf, listen, send, senderTo } from './sending.ts';

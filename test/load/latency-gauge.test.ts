@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { LatencyGauge } from '../../src/load/latency-gauge.ts';
-import { RecentLatencies } from '../../src/load/recent-latencies.ts';
+import { LatencyGauge, RecentLatencies } from '../../src/load/measure/recent-latencies.ts';
 
 /** Counts of these microseconds. */
 function countsOf(...us: number[]): Uint32Array {

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from 'vitest';
-import { planArrivals } from '../../src/load/arrival-plan.ts';
-import { runEchoServer } from '../../src/load/echo-server.ts';
-import { runLoadThread } from '../../src/load/load-thread.ts';
-import type { LoadCommand, LoadEvent, LoadThreadData } from '../../src/load/messages.ts';
-import type { TallyRecord } from '../../src/load/tally.ts';
+import type { TallyRecord } from '../../src/load/measure/tally.ts';
+import { planArrivals } from '../../src/load/plan/arrival-plan.ts';
+import { runEchoServer } from '../../src/load/send/echo-server.ts';
+import { runLoadThread } from '../../src/load/send/rehearsal.ts';
+import type { LoadCommand, LoadEvent, LoadThreadData } from '../../src/load/threads/messages.ts';
 import { deadUrl, httpServer, type TestServer, tcpServer } from '../cli/support/servers.ts';
 
 // Runs in the test's thread, with a message channel in place of the main thread.
@@ -62,7 +62,6 @@ async function load(
     request: GET,
     timeoutMs: 1000,
     outstanding: 2,
-    latencyByTime: false,
     ...data,
   });
   expect(await ready).toEqual([{ type: 'ready' }]);

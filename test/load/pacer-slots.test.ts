@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { Pacer } from '../../src/load/pacer.ts';
-import { shareTimetable, TimetableSlots } from '../../src/load/timetable-slots.ts';
+import { shareTimetable, TimetableSlots } from '../../src/load/plan/timetable.ts';
+import { Pacer } from '../../src/load/send/pacer.ts';
 import { ManualClock } from '../../src/time/manual-clock.ts';
 
 it('sleeps to the end once all slots of a timetable are taken', async () => {

@@ -1,8 +1,8 @@
 import { setImmediate as turnOfEventLoop } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { TokenBucket } from '../../src/limiters/token-bucket.ts';
-import { planArrivals } from '../../src/load/arrival-plan.ts';
-import { Pacer, reservationsAhead } from '../../src/load/pacer.ts';
+import { planArrivals } from '../../src/load/plan/arrival-plan.ts';
+import { Pacer, reservationsAhead } from '../../src/load/send/pacer.ts';
 import { ManualClock } from '../../src/time/manual-clock.ts';
 
 const RATE = 500;

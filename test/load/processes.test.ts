@@ -1,15 +1,14 @@
 import { readdirSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { exitCode } from '../../src/cli/load/exit-code.ts';
+import { exitCode } from '../../src/cli/load/outcome.ts';
 import { TokenBucket } from '../../src/index.ts';
 import { beside } from '../../src/load/beside.ts';
-import type { ThreadData } from '../../src/load/messages.ts';
-import { ProcessHandle } from '../../src/load/process-handle.ts';
-import { runLoadProcess } from '../../src/load/process-main.ts';
-import type { ProcessCommand, ProcessEvent } from '../../src/load/process-messages.ts';
-import { ProcessTeam } from '../../src/load/process-team.ts';
-import { runLoad } from '../../src/load/run.ts';
+import type { ProcessCommand, ProcessEvent, ThreadData } from '../../src/load/threads/messages.ts';
+import { ProcessHandle } from '../../src/load/threads/process-handle.ts';
+import { runLoadProcess } from '../../src/load/threads/process-main.ts';
+import { ProcessTeam } from '../../src/load/threads/process-team.ts';
+import { runLoad } from '../../src/load/threads/run.ts';
 import { httpServer } from '../cli/support/servers.ts';
 import { hostPath, hostRegion } from '../support/host.ts';
 import { loadOptions } from '../support/load-options.ts';
@@ -21,10 +20,10 @@ const OPTIONS = loadOptions({
   connections: 4,
   durationMs: 3.6e6,
   timeoutMs: 5_000,
-  latencyByTime: true,
 });
 
-const DATA: ThreadData = { timeoutMs: 1, outstanding: 1, latencyByTime: false };
+const ALONE = { first: 0, of: 1 };
+const DATA: ThreadData = { timeoutMs: 1, outstanding: 1 };
 
 /** Files of regions that runs of this process have left behind. */
 function filesLeft(): string[] {
@@ -45,19 +44,30 @@ test('two processes of two threads keep one limit over all four, and all take pa
   const onSteerable = (steer: (factor: number) => void) => steer(1.5);
   const options = { ...OPTIONS, url: server.url, burst: 2 };
   const result = await runLoad(options, { stop: stop.signal, onSteerable });
-  expect(result.guarantee.held).toBe(true);
-  expect(result.threads.map(({ crash }) => crash)).toEqual(Array(4).fill(undefined));
+  expect(result.guarantee?.held).toBe(true);
+  expect(result.threads.map(({ crash }) => crash)).toEqual(Array(4).fill(null));
   expect(result.threads.filter(({ admitted }) => admitted > 0)).toHaveLength(4);
-  const { counters, statusCodes, histograms, latencyByTime } = result.tally;
-  expect(result.sent).toBe(requests);
-  expect(counters).toMatchObject({ sent: requests, succeeded: requests });
-  expect([...statusCodes]).toEqual([[200, requests]]);
+  expect(result.calls).toMatchObject({ sent: requests, succeeded: requests });
+  expect(result.statusCodes).toEqual({ 200: requests });
   // A busy machine may have no time left for requests that were due at the end.
-  expect(histograms.latency.totalCount).toBe(result.admitted);
+  expect(result.times.latency.count).toBe(result.admitted);
   expect(result.admitted).toBeGreaterThanOrEqual(requests);
-  expect(latencyByTime.toRecord()).not.toEqual([]);
-  expect(result.fitness.processors.own).toBeGreaterThan(0);
+  expect(result.latencyByTime).not.toEqual([]);
+  expect(result.fitness?.processors.own).toBeGreaterThan(0);
   expect(filesLeft()).toEqual([]);
+});
+
+test('two processes send the integral of a ramp, each request once', async () => {
+  const ramp = { from: 1, to: 400, overMs: 500 };
+  const options = { ...OPTIONS, rate: 400, ramp, durationMs: 500, timeoutMs: 60_000 };
+  const stop = new AbortController().signal;
+  const result = await runLoad(options, { stop });
+  expect(result.guarantee).toMatchObject({ held: true });
+  expect(result.wantedRatePerSecond).toBeCloseTo(200.5, 2);
+  // A slot is lost only if its process is held up for a second.
+  const lagMs = result.times.clientLag.ms?.max ?? 0;
+  if (lagMs < 900) expect(result.admitted).toBe(101);
+  expect(result.admitted).toBeLessThanOrEqual(101);
 });
 
 test('a process that dies is reported for each of its threads, and ends the run', async () => {
@@ -105,14 +115,14 @@ test('a run that is stopped before its first request leaves nothing behind', asy
 
 test('a process that cannot open the region says why', async () => {
   const path = hostPath();
-  await expect(ProcessHandle.start(beside('load-process.js'), path)).rejects.toThrow(
+  await expect(ProcessHandle.start(beside('load-process.js'), path, ALONE)).rejects.toThrow(
     `a load process cannot start: ${path} does not exist`,
   );
 });
 
 test('a process that ends at once does not become a member', async () => {
   const code = new URL('../../dist/src/errors.js', import.meta.url);
-  await expect(ProcessHandle.start(code, 'x')).rejects.toThrow(
+  await expect(ProcessHandle.start(code, 'x', ALONE)).rejects.toThrow(
     'a load process cannot start: it ended at once',
   );
 });
@@ -202,7 +212,7 @@ test('if processes cannot share memory, the run fails before it starts', async (
       },
     },
   }));
-  const team = await import('../../src/load/process-team.ts');
+  const team = await import('../../src/load/threads/process-team.ts');
   await expect(team.ProcessTeam.start(2, 2)).rejects.toThrow(
     'processes cannot share a limiter here: zerotime/host needs the package koffi: npm install koffi',
   );

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { checkGuarantee } from '../../src/load/guarantee.ts';
-import { RateCourse } from '../../src/load/rate-course.ts';
+import { checkGuarantee } from '../../src/load/judge/guarantee.ts';
+import { RateCourse } from '../../src/load/plan/rate-course.ts';
 
 /** 1,000/s for one second, 2,000/s for another, then 500/s. */
 function course(): RateCourse {
@@ -22,6 +22,17 @@ describe('RateCourse', () => {
       [500, 2000],
       0,
     ]);
+  });
+
+  it('follows a ramp, and the rate before and after it', () => {
+    const rates = new RateCourse(1e6, 3000, { from: 1000, to: 3000, overMs: 2000 });
+    expect(rates.tokens(1e6, 3e6)).toBe(4000);
+    expect(rates.tokens(0, 4e6)).toBe(1000 + 4000 + 3000);
+    expect(rates.tokens(1.5e6, 2.5e6)).toBe(2000);
+    expect([0, 1e6, 2e6, 3e6, 4e6].map((us) => rates.rateAt(us))).toEqual([
+      1000, 1000, 2000, 3000, 3000,
+    ]);
+    expect([rates.isSteady, rates.range, rates.highest]).toEqual([false, [1000, 3000], 3000]);
   });
 
   it('counts the higher rate during a change, and reports the uncertainty', () => {

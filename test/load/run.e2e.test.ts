@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { PLAIN } from '../../src/cli/format.ts';
-import { exitCode } from '../../src/cli/load/exit-code.ts';
+import { exitCode } from '../../src/cli/load/outcome.ts';
 import { renderSummary } from '../../src/cli/load/summary.ts';
-import { type LoadOptions, MIN_RATE } from '../../src/load/options.ts';
-import { runLoad } from '../../src/load/run.ts';
+import { PLAIN } from '../../src/cli/terminal.ts';
+import { RATES } from '../../src/load/plan/option-table.ts';
+import type { LoadOptions } from '../../src/load/plan/options.ts';
+import { runLoad } from '../../src/load/threads/run.ts';
 import { loadOptions } from '../support/load-options.ts';
 import { replacedWorker } from './replaced-worker.ts';
 
@@ -94,8 +95,8 @@ describe.concurrent('runLoad', () => {
       parentPort.postMessage({ type: 'ready' });
     `);
     const result = await runLoad(OPTIONS, { stop: never, loadWorker });
-    expect(result.guarantee.held).toBe(false);
-    expect(result.guarantee.tightest).toMatchObject({ admitted: 20 });
+    expect(result.guarantee?.held).toBe(false);
+    expect(result.guarantee?.tightest).toMatchObject({ admitted: 20 });
     expect(exitCode(result)).toBe(2);
     expect(renderSummary(result, PLAIN).join('\n')).toMatch(
       /BROKEN.*\n +worst of 210 spans: 20 in 90 ms, 10 allowed/,
@@ -118,8 +119,8 @@ describe.concurrent('runLoad', () => {
         },
       },
     );
-    expect(result.rateRange).toEqual([500, wanted]);
-    expect(result.guarantee.held).toBe(true);
+    expect(result.wantedRangePerSecond).toEqual([500, wanted]);
+    expect(result.guarantee?.held).toBe(true);
   });
 
   it('changes the rate while it runs, within the valid rates', async () => {
@@ -142,9 +143,9 @@ describe.concurrent('runLoad', () => {
         },
       },
     );
-    expect([...wanted]).toEqual([undefined, 200, MIN_RATE]);
-    expect(result.rateRange).toEqual([MIN_RATE, 200]);
-    expect(result.guarantee.held).toBe(true);
+    expect([...wanted]).toEqual([undefined, 200, RATES.min]);
+    expect(result.wantedRangePerSecond).toEqual([RATES.min, 200]);
+    expect(result.guarantee?.held).toBe(true);
     expect(exitCode(result)).toBe(0);
   });
 });

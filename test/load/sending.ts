@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import type { Http2Server } from 'node:http2';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
-import { requestTemplate } from '../../src/load/connection.ts';
-import { Sender, type SenderOptions } from '../../src/load/sender.ts';
-import { Tally } from '../../src/load/tally.ts';
-import type { Transport } from '../../src/load/transport.ts';
+import { Tally } from '../../src/load/measure/tally.ts';
+import type { Transport } from '../../src/load/plan/transport.ts';
+import { requestTemplate } from '../../src/load/send/connection.ts';
+import { Sender, type SenderOptions } from '../../src/load/send/sender.ts';
 
 /** Longer than any test takes. */
 const PATIENT_MS = 60_000;

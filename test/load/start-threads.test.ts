@@ -1,8 +1,8 @@
 import { EventEmitter } from 'node:events';
 import { expect, it } from 'vitest';
-import type { LoadThreadData, ThreadData } from '../../src/load/messages.ts';
-import type { LoadOptions } from '../../src/load/options.ts';
-import { startThreads } from '../../src/load/start-threads.ts';
+import type { LoadOptions } from '../../src/load/plan/options.ts';
+import type { LoadThreadData, ThreadData } from '../../src/load/threads/messages.ts';
+import { startThreads } from '../../src/load/threads/start-threads.ts';
 import { loadOptions } from '../support/load-options.ts';
 
 /** What the threads of a run get. */
@@ -26,7 +26,7 @@ function given(change: Partial<LoadOptions>): ThreadData[] {
     () => 0,
     undefined,
     (_code, data) => {
-      all.push(data);
+      all.push(data as ThreadData);
       const postMessage = () => undefined;
       const terminate = () => Promise.resolve();
       return Object.assign(new EventEmitter(), { postMessage, terminate });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Tally } from '../../src/load/tally.ts';
+import { Tally } from '../../src/load/measure/tally.ts';
 
 describe('Tally', () => {
   it('adds up the tallies of several threads without loss', () => {

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { MessageChannel } from 'node:worker_threads';
 import { expect, it } from 'vitest';
-import { planArrivals } from '../../src/load/arrival-plan.ts';
-import type { LoadCommand, LoadEvent } from '../../src/load/messages.ts';
-import { ThreadService } from '../../src/load/thread-service.ts';
-import type { Work } from '../../src/load/work.ts';
+import { planArrivals } from '../../src/load/plan/arrival-plan.ts';
+import type { Work } from '../../src/load/send/work.ts';
+import type { LoadCommand, LoadEvent } from '../../src/load/threads/messages.ts';
+import { ThreadService } from '../../src/load/threads/thread-service.ts';
 import { systemClock } from '../../src/time/system-clock.ts';
 
 it('reports all that there is if its work ends the thread within the first turn', async () => {
@@ -14,15 +14,17 @@ it('reports all that there is if its work ends the thread within the first turn'
     inFlight: 0,
     capacity: 1,
     queued: 0,
+    wasFull: false,
     isIdle: true,
     send: () => {
       sent += 1;
       service.abandon('gone');
     },
     dropQueue: () => undefined,
+    interrupt: () => undefined,
     close: () => undefined,
   };
-  const data = { timeoutMs: 1_000, outstanding: 5, latencyByTime: false };
+  const data = { timeoutMs: 1_000, outstanding: 5 };
   const service = new ThreadService(port1, { data, open: async () => work });
   expect(await once(port2, 'message')).toEqual([{ type: 'ready' }]);
   const { bucket, startUs } = planArrivals(1_000, 1, 1);

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { LatencyTimeline } from '../../src/load/latency-timeline.ts';
-import { MOST_SLOTS, widerSlot } from '../../src/load/slot-width.ts';
-import { Timeline } from '../../src/load/timeline.ts';
+import { LatencyTimeline } from '../../src/load/measure/latency-timeline.ts';
+import { MOST_SLOTS, Timeline, widerSlot } from '../../src/load/measure/timeline.ts';
 
 describe('a timeline', () => {
   it('has slots of 1, 2, 10, 20, 100, ... milliseconds', () => {
@@ -47,14 +46,21 @@ describe('a timeline', () => {
   });
 });
 
+const slot = (startsAfterMs: number, endsAfterMs: number, count: number, latencies: object) => ({
+  startsAfterMs,
+  endsAfterMs,
+  count,
+  ...latencies,
+});
+
 describe('a timeline of latencies', () => {
   it('returns the percentiles of each slot', () => {
     const timeline = new LatencyTimeline();
     for (let us = 1; us <= 100; us += 1) timeline.record(5_000, us);
     timeline.record(9_000, 7);
-    expect(timeline.percentiles()).toEqual([
-      { atUs: 5_000, untilUs: 6_000, count: 100, p50: 50, p90: 90, p99: 99, max: 100 },
-      { atUs: 9_000, untilUs: 10_000, count: 1, p50: 7, p90: 7, p99: 7, max: 7 },
+    expect(timeline.slotsOf()).toEqual([
+      slot(5, 6, 100, { p50Ms: 0.05, p90Ms: 0.09, p99Ms: null, maxMs: 0.1 }),
+      slot(9, 10, 1, { p50Ms: 0.007, p90Ms: null, p99Ms: null, maxMs: 0.007 }),
     ]);
   });
 
@@ -63,22 +69,24 @@ describe('a timeline of latencies', () => {
     timeline.record(0, 10);
     timeline.record(1_000, 20);
     timeline.record(MOST_SLOTS * 1_000, 30);
-    expect(timeline.percentiles().map(({ atUs, max }) => [atUs, max])).toEqual([
-      [0, 20],
-      [MOST_SLOTS * 1_000, 30],
+    expect(timeline.slotsOf().map(({ startsAfterMs, maxMs }) => [startsAfterMs, maxMs])).toEqual([
+      [0, 0.02],
+      [MOST_SLOTS, 0.03],
     ]);
   });
 
   it('joins neighbours until each slot has enough values', () => {
     const timeline = new LatencyTimeline();
     for (let ms = 0; ms < 300; ms += 1) timeline.record(ms * 1_000, ms % 50);
-    const slots = timeline.percentiles(50);
-    expect(slots.map(({ atUs, untilUs, count }) => [atUs, untilUs, count])).toEqual([
-      [0, 100_000, 100],
-      [100_000, 200_000, 100],
-      [200_000, 300_000, 100],
+    const slots = timeline.slotsOf(50);
+    expect(
+      slots.map(({ startsAfterMs, endsAfterMs, count }) => [startsAfterMs, endsAfterMs, count]),
+    ).toEqual([
+      [0, 100, 100],
+      [100, 200, 100],
+      [200, 300, 100],
     ]);
-    expect(slots[0]).toMatchObject({ p50: 24, max: 49 });
+    expect(slots[0]).toMatchObject({ p50Ms: 0.024, maxMs: 0.049 });
   });
 
   it('joins a slot of too few values to what follows', () => {
@@ -91,10 +99,10 @@ describe('a timeline of latencies', () => {
     ] as const) {
       for (let value = 1; value <= count; value += 1) timeline.record(ms * 1_000, value);
     }
-    expect(timeline.percentiles(30).map(({ atUs, count }) => [atUs, count])).toEqual([
+    expect(timeline.slotsOf(30).map(({ startsAfterMs, count }) => [startsAfterMs, count])).toEqual([
       [0, 100],
-      [100_000, 103],
-      [300_000, 100],
+      [100, 103],
+      [300, 100],
     ]);
   });
 
@@ -107,14 +115,14 @@ describe('a timeline of latencies', () => {
     ] as const) {
       for (let value = 1; value <= count; value += 1) timeline.record(ms * 1_000, value);
     }
-    const slots = timeline.percentiles(30);
-    expect(slots.map(({ atUs, untilUs, count }) => [atUs, untilUs, count])).toEqual([
-      [0, 391_000, 85],
-    ]);
+    const slots = timeline.slotsOf(30);
+    expect(
+      slots.map(({ startsAfterMs, endsAfterMs, count }) => [startsAfterMs, endsAfterMs, count]),
+    ).toEqual([[0, 391, 85]]);
     const few = new LatencyTimeline();
     few.record(0, 1);
-    expect(few.percentiles(30).map(({ count }) => count)).toEqual([1]);
-    expect(new LatencyTimeline().percentiles(30)).toEqual([]);
+    expect(few.slotsOf(30).map(({ count }) => count)).toEqual([1]);
+    expect(new LatencyTimeline().slotsOf(30)).toEqual([]);
   });
 
   it('adds up the timelines of several threads, whatever their slots', () => {
@@ -126,14 +134,14 @@ describe('a timeline of latencies', () => {
     const sum = new LatencyTimeline();
     for (const part of [one, other])
       if (part !== undefined) sum.add(structuredClone(part.toRecord()));
-    expect(sum.percentiles()).toEqual(whole?.percentiles());
+    expect(sum.slotsOf()).toEqual(whole?.slotsOf());
   });
 
   it('clamps values out of range', () => {
     const timeline = new LatencyTimeline();
     timeline.record(-5, -1);
-    expect(timeline.percentiles()).toEqual([
-      { atUs: 0, untilUs: 1_000, count: 1, p50: 0, p90: 0, p99: 0, max: 0 },
+    expect(timeline.slotsOf()).toEqual([
+      slot(0, 1, 1, { p50Ms: 0, p90Ms: null, p99Ms: null, maxMs: 0 }),
     ]);
     const low = new LatencyTimeline({ highestUs: 50, digits: 3 });
     low.record(0, 51);

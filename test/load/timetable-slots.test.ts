@@ -1,9 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { Pacer } from '../../src/load/pacer.ts';
-import { randomNumbers } from '../../src/load/random.ts';
-import { instantsOf, type Timetable } from '../../src/load/timetable.ts';
-import { TimetableCheck } from '../../src/load/timetable-check.ts';
-import { shareTimetable, TimetableSlots } from '../../src/load/timetable-slots.ts';
+import { randomNumbers } from '../../src/load/plan/random.ts';
+import {
+  instantsOf,
+  shareTimetable,
+  type Timetable,
+  TimetableCheck,
+  TimetableSlots,
+} from '../../src/load/plan/timetable.ts';
+import { Pacer } from '../../src/load/send/pacer.ts';
 import { ManualClock } from '../../src/time/manual-clock.ts';
 
 const ORIGIN_US = 5e9;

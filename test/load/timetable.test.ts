@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { randomNumbers } from '../../src/load/random.ts';
-import { instantsOf, type Timetable } from '../../src/load/timetable.ts';
-import { timetableOf } from '../../src/load/timetable-plan.ts';
+import { checkGuarantee } from '../../src/load/judge/guarantee.ts';
+import { randomNumbers } from '../../src/load/plan/random.ts';
+import { RateCourse } from '../../src/load/plan/rate-course.ts';
+import { instantsOf, type Timetable, timetableOf } from '../../src/load/plan/timetable.ts';
 
 const SECOND = 1e6;
 const RATE = 1_000;
@@ -9,8 +10,9 @@ const SEEDS = Array.from({ length: 10 }, (_, seed) => seed);
 /** A correct timetable exceeds these for one seed in a thousand, and the seeds are always the same. */
 const CRITICAL = { 49: 85.35, 63: 103.44 } as const;
 
-function all(timetable: Timetable): number[] {
+function all(timetable: Timetable | undefined): number[] {
   const instants: number[] = [];
+  if (timetable === undefined) return instants;
   const source = instantsOf(timetable);
   for (let next = source.next(); next.done !== true; next = source.next()) {
     instants.push(next.value);
@@ -21,7 +23,7 @@ function all(timetable: Timetable): number[] {
 /** A Poisson timetable of `seconds` at 1,000/s. */
 function poisson(seed: number, seconds: number, warmUpS = 0): number[] {
   const terms = { rate: RATE, ramp: undefined, durationMs: seconds * 1_000 };
-  return all(timetableOf({ kind: 'poisson', seed }, terms, warmUpS * SECOND));
+  return all(timetableOf({ ...terms, arrivals: { kind: 'poisson', seed } }, warmUpS * SECOND));
 }
 
 function gapsOf(instants: readonly number[]): number[] {
@@ -98,7 +100,7 @@ describe('a Poisson timetable', () => {
     // 2,200/s on average for 4 s, then 4,000/s; or 400/s to 1,480/s in 6 of 20 s.
     const seconds = overS === 4 ? 5.8 : (20 * (Math.sqrt(0.4 ** 2 + 2 * 0.18 * 8.8) - 0.4)) / 3.6;
     const terms = { rate: 4_000, ramp, durationMs: seconds * 1_000 };
-    const instants = all(timetableOf({ kind: 'poisson', seed: 5 }, terms, 0));
+    const instants = all(timetableOf({ ...terms, arrivals: { kind: 'poisson', seed: 5 } }, 0));
     expect(instants).toHaveLength(count);
     // What flowed in until each instant is spread evenly if the instants follow the rate.
     const tokens = instants.map((us) => {
@@ -114,15 +116,43 @@ describe('a Poisson timetable', () => {
   it('falls to a standstill with a ramp to a rate near zero', () => {
     const ramp = { from: 100, to: 0.001, overMs: 1_000 };
     const terms = { rate: 0.001, ramp, durationMs: 2_000 };
-    const instants = all(timetableOf({ kind: 'poisson', seed: 5 }, terms, 0));
+    const instants = all(timetableOf({ ...terms, arrivals: { kind: 'poisson', seed: 5 } }, 0));
     expect(instants).toHaveLength(50);
     expect(instants.at(-1)).toBeLessThan(2 * SECOND);
+  });
+});
+
+describe('an even timetable', () => {
+  it.each([
+    ['up', { from: 1, to: 2_000, overMs: 1_000 }, 1_000, 1_001],
+    ['down', { from: 2_000, to: 1, overMs: 1_000 }, 1_000, 1_001],
+    ['up, shorter than a step of a timer', { from: 1, to: 1_000, overMs: 200 }, 200, 101],
+    ['to a standstill', { from: 1_000, to: 0.001, overMs: 1_000 }, 3_000, 501],
+    ['up, and then on', { from: 500, to: 1_500, overMs: 2_000 }, 3_000, 3_500],
+    ['up, cut off by the end', { from: 0.001, to: 1e6, overMs: 10_000 }, 1_000, 50_001],
+  ])('has the integral of a ramp %s', (_which, ramp, durationMs, count) => {
+    const warmUpUs = (Math.ceil(ramp.from / 2) * SECOND) / ramp.from;
+    const terms = { arrivals: undefined, rate: ramp.to, ramp, durationMs };
+    const instants = all(timetableOf(terms, warmUpUs));
+    const run = instants.filter((us) => us >= warmUpUs);
+    expect(instants.length - run.length).toBe(Math.ceil(ramp.from / 2));
+    expect(run).toHaveLength(count);
+    // Each comes as soon as the rate has brought it.
+    const course = new RateCourse(warmUpUs, ramp.to, ramp);
+    run.forEach((us, at) => {
+      expect(Math.abs(course.tokens(warmUpUs, us) - at)).toBeLessThan(1e-6);
+    });
+    expect(checkGuarantee(Float64Array.from(instants), course, 1).held).toBe(true);
+    const early = instants.map((us, at) =>
+      at === 20 ? us - 0.1 * (us - (instants[19] ?? 0)) : us,
+    );
+    expect(checkGuarantee(Float64Array.from(early), course, 1).held).toBe(instants.length <= 20);
   });
 });
 
 it('a listed timetable has the instants of its list, whatever the rate is', () => {
   const instantsUs = Float64Array.of(0, 5, 5, 1e6);
   const arrivals = { kind: 'listed', name: 'a file', instantsUs } as const;
-  const timetable = timetableOf(arrivals, { rate: 1, ramp: undefined, durationMs: 1 }, 0);
+  const timetable = timetableOf({ arrivals, rate: 1, ramp: undefined, durationMs: 1 }, 0);
   expect(all(timetable)).toEqual([0, 5, 5, 1e6]);
 });

@@ -56,6 +56,7 @@ describe('parseLimiter', () => {
       /rate must be a number, such as 100 or 6000\/minute, got "fast"/,
     ],
     ['token-bucket rate=1/fortnight burst=1', /rate must be a number/],
+    ['token-bucket rate=1e400 burst=1', /rate must be a number.*got "1e400"/],
     ['token-bucket rate=-1 burst=1', /rate must be a number at least .*got -1/],
     ['sliding-log limit=1.5 intervalMs=1', /limit must be an integer.*got 1\.5/],
     ['sliding-log limit=1 intervalMs=1 + ', /begin with one of .*got ""/],

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { PLAIN } from '../../src/cli/format.ts';
-import { exitCode } from '../../src/cli/simulate/exit-code.ts';
+import { exitCode } from '../../src/cli/simulate/outcome.ts';
 import { renderSummary } from '../../src/cli/simulate/summary.ts';
+import { PLAIN } from '../../src/cli/terminal.ts';
 import { parseLimiter } from '../../src/simulate/limiter-specs.ts';
 import { parsePattern } from '../../src/simulate/patterns.ts';
 import { runSimulation } from '../../src/simulate/run.ts';
@@ -19,8 +19,25 @@ it('simulates a minute by default, from a seed that it reports', async () => {
   expect(again.arrivals.counts).toEqual(first.arrivals.counts);
 });
 
-it('rejects a simulation without arrivals or a file', () => {
-  expect(() => runSimulation({ limiters, spread: true })).toThrow(TypeError);
+it.each(['constant rate=500', 'poisson rate=500', 'bursts size=50 everyMs=100 + constant rate=9'])(
+  '%s reports how much of it is simulated',
+  async (text) => {
+    const shares: number[] = [];
+    await runSimulation({
+      limiters,
+      arrivals: parsePattern(text),
+      spread: true,
+      seed: 1,
+      onProgress: (share) => shares.push(share),
+    });
+    expect(shares.length).toBeGreaterThan(5);
+    expect(shares).toEqual(shares.toSorted((a, b) => a - b));
+    expect(shares.at(-1)).toBeGreaterThan(0.98);
+  },
+);
+
+it('rejects a simulation without arrivals or a file', async () => {
+  await expect(runSimulation({ limiters, spread: true })).rejects.toThrow(TypeError);
 });
 
 it('a broken bound is reported, with exit code 2', async () => {

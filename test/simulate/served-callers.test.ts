@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { randomNumbers } from '../../src/load/random.ts';
+import { randomNumbers } from '../../src/load/plan/random.ts';
 import { parseLimiter } from '../../src/simulate/limiter-specs.ts';
 import { parsePattern } from '../../src/simulate/patterns.ts';
 import { parseServer } from '../../src/simulate/server.ts';

@@ -1,25 +1,21 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { aboutThisRun } from '../about.ts';
-import { paintFor } from '../format.ts';
-import { columnsFor } from '../layout.ts';
-import { parseShare } from '../load/gate-options.ts';
-import { writeFiles } from '../output-files.ts';
 import {
   checkOutputs,
+  deliver,
   parseOutputPath,
   parseOutputPathOrStdout,
-  summaryStream,
-} from '../output-path.ts';
-import { printError, SAFE_OUTPUT } from '../safe-text.ts';
-import { compareSides } from './comparison.ts';
-import { writeJsonReport } from './json-report.ts';
+  SAFE_OUTPUT,
+  writeJson,
+} from '../output.ts';
+import { writePage } from '../report/render.ts';
+import { parseShare } from '../values.ts';
+import { assumptions, type Comparison, compareSides, sideOf, splitSides } from './comparison.ts';
+import { pageOf } from './page.ts';
 import { readRun } from './recorded-run.ts';
-import { writeReport } from './report.ts';
-import { sideOf, splitSides } from './sides.ts';
 import { renderSummary } from './summary.ts';
-import type { CompareGates } from './verdict.ts';
+import { type CompareGates, findingOf, nameOf } from './verdict.ts';
 
-const EXIT_FAILED = 1;
 const EXIT_GATE_FAILED = 3;
 
 const HELP = `
@@ -90,31 +86,58 @@ export function compareCommand(version: string): Command {
     .option('--report <file>', 'write a self-contained HTML page with all runs', parseOutputPath)
     .addHelpText('after', HELP)
     .showHelpAfterError('(zerotime compare --help shows all options)')
-    .action((files: string[], given: CommandOptions, command: Command) => {
+
+    .action(async (files: string[], given: CommandOptions, command: Command) => {
       const { json, report } = given;
       const sides = parseSides(files, command);
       checkOutputs(command, { json, report }, sides.flat());
-      process.exitCode = compare(sides, given, version);
+      process.exitCode = await compare(sides, given, version);
     });
 }
 
 /** Prints and writes the comparison; returns the exit code. */
-function compare(files: readonly string[][], given: CommandOptions, version: string): number {
+function compare(files: readonly string[][], given: CommandOptions, version: string) {
   const { json, report } = given;
-  const summary = summaryStream(json);
-  try {
-    const sides = files.map((paths) => sideOf(paths.map(readRun)));
-    const comparison = compareSides(sides, given, given.allow ?? new Set());
-    const lines = renderSummary(comparison, paintFor(summary), columnsFor(summary));
-    summary.write(`${lines.join('\n')}\n`);
-    const areWritten = writeFiles([
-      { path: json, write: (path) => writeJsonReport(path, comparison, version) },
-      { path: report, write: (path) => writeReport(path, comparison, aboutThisRun(version)) },
-    ]);
-    if (!areWritten) return EXIT_FAILED;
-    return comparison.others.some(({ failures }) => failures.length > 0) ? EXIT_GATE_FAILED : 0;
-  } catch (error) {
-    printError(error);
-    return EXIT_FAILED;
-  }
+  return deliver({
+    json,
+    run: () => {
+      const sides = files.map((paths) => sideOf(paths.map(readRun)));
+      return compareSides(sides, given, given.allow ?? new Set());
+    },
+    summary: renderSummary,
+    files: (comparison) => [
+      { path: json, write: (path) => writeJson(path, jsonOf(comparison, version)) },
+      { path: report, write: (path) => writePage(path, pageOf(comparison, aboutThisRun(version))) },
+    ],
+    exitCode: ({ others }) =>
+      others.some(({ failures }) => failures.length > 0) ? EXIT_GATE_FAILED : 0,
+  });
+}
+
+const UNITS = { latency: 'ms', rate: 'perSecond', errors: 'share' } as const;
+
+function jsonOf(comparison: Comparison, version: string): object {
+  const { baseline, others, allowed, remarks } = comparison;
+  return {
+    zerotime: version,
+    baseline: baseline.runs.map(({ path }) => path),
+    allowed,
+    remarks,
+    assumptions: assumptions(comparison),
+    compared: others.map(({ side, lines, failures, undecided }) => ({
+      files: side.runs.map(({ path }) => path),
+      failedGates: failures,
+      undecided: undecided ?? null,
+      figures: lines.map((line) => ({
+        name: nameOf(line),
+        unit: UNITS[line.figure.kind],
+        baseline: line.baseline,
+        compared: line.other,
+        // Relative to the baseline; for errors, the difference of the shares.
+        change: line.difference.value,
+        interval: line.difference.interval ?? null,
+        finding: findingOf(line).text,
+      })),
+    })),
+  };
 }

@@ -1,14 +1,64 @@
-import { type ComparisonLine, compareRuns } from '../../load/comparison.ts';
-import type { Noun } from '../load/noun.ts';
+import { type ComparisonLine, compareRuns } from '../../load/judge/comparison.ts';
+import type { Noun } from '../format.ts';
 import type { RecordedRun } from './recorded-run.ts';
-import { type Mismatch, mismatches, mismatchText, type Side } from './sides.ts';
 import { type CompareGates, failedGates, findingOf, nameOf, undecidedGate } from './verdict.ts';
+
+/** Separates the files of two sides. */
+const AGAINST = 'vs';
+
+/** A group of runs to compare with other groups. The first side is the baseline. */
+export interface Side {
+  readonly name: string;
+  readonly runs: readonly RecordedRun[];
+}
+
+/** Splits files into sides: at each `vs` or, without one, after each file. */
+export function splitSides(words: readonly string[]): string[][] {
+  if (!words.includes(AGAINST)) return words.map((word) => [word]);
+  const sides: string[][] = [[]];
+  for (const word of words) {
+    if (word === AGAINST) sides.push([]);
+    else sides.at(-1)?.push(word);
+  }
+  return sides;
+}
+
+export function sideOf(runs: readonly RecordedRun[]): Side {
+  const [first] = runs;
+  const others = runs.length - 1;
+  const name = first?.path ?? '';
+  return { name: others > 0 ? `${name} and ${others} more` : name, runs };
+}
+
+/** Lists the names under each of these keys, in order: `a: x, y; b: z`. */
+function grouped(pairs: Iterable<readonly [key: string, name: string]>, colon: string): string {
+  const groups = new Map<string, string[]>();
+  for (const [key, name] of pairs) groups.set(key, [...(groups.get(key) ?? []), name]);
+  return [...groups].map(([key, names]) => `${key}${colon}${names.join(', ')}`).join('; ');
+}
+
+/** A condition that is not equal in all runs, and which run has which value. */
+interface Mismatch {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** The conditions that are not equal in all runs. */
+function mismatches(
+  runs: readonly RecordedRun[],
+  of: (run: RecordedRun) => ReadonlyMap<string, string>,
+): Mismatch[] {
+  const names = new Set(runs.flatMap((run) => [...of(run).keys()]));
+  return [...names].flatMap((name) => {
+    const values = runs.map((run) => [of(run).get(name) ?? 'none', run.path] as const);
+    if (new Set(values.map(([value]) => value)).size === 1) return [];
+    return [{ name, text: `${name}: ${grouped(values, ' in ')}` }];
+  });
+}
 
 /** One side compared with the baseline. */
 export interface SideComparison {
   readonly side: Side;
-  /** What the runs count. */
-  readonly noun: Noun;
   readonly lines: readonly ComparisonLine[];
   /** One line per failed gate. */
   readonly failures: readonly string[];
@@ -58,7 +108,7 @@ export function compareSides(
   const noun = runs.every((run) => run.noun === 'calls') ? 'calls' : 'requests';
   const differing = mismatches(runs, ({ conditions }) => conditions);
   const refused = differing.filter(({ name }) => !allow.has(name));
-  if (refused.length > 0) throw new NotComparableError(refusal(refused, runs));
+  if (refused.length > 0) throw new NotComparableError(refusal(refused));
   const compared = others.map((side) => {
     const lines = compareRuns(baseline.runs, side.runs);
     const own = mismatches([...baseline.runs, ...side.runs], ({ conditions }) => conditions);
@@ -73,7 +123,6 @@ export function compareSides(
       const lines = all.filter((line) => !without.includes(nameOf(line)));
       return {
         side,
-        noun,
         lines,
         failures: failedGates(lines, gates, noun),
         undecided: undecidedGate(lines, gates),
@@ -83,12 +132,10 @@ export function compareSides(
       const following = FOLLOWING.get(one.name)
         ?.filter((name) => left.has(name))
         .join(', ');
-      return mismatchText(one, runs) + (following ? `; not compared: ${following}` : '');
+      return one.text + (following ? `; not compared: ${following}` : '');
     }),
     remarks: [
-      ...mismatches(runs, ({ circumstances }) => circumstances).map((one) =>
-        mismatchText(one, runs),
-      ),
+      ...mismatches(runs, ({ circumstances }) => circumstances).map(({ text }) => text),
       ...runs.flatMap(({ path, doubts }) =>
         doubts.length === 0 ? [] : [`${path}: ${doubts.join('; ')}`],
       ),
@@ -106,27 +153,20 @@ function checkLoops(runs: readonly RecordedRun[]): void {
   );
 }
 
-function refusal(refused: readonly Mismatch[], runs: readonly RecordedRun[]): string {
+function refusal(refused: readonly Mismatch[]): string {
   const names = refused.map(({ name }) => name).join(',');
   return [
     'these runs are not comparable:',
-    ...refused.map((one) => `  ${mismatchText(one, runs)}`),
+    ...refused.map(({ text }) => `  ${text}`),
     `to compare them anyway, use --allow ${names}`,
   ].join('\n');
 }
 
 /** Summarizes the findings with their figures: `slower: p50, p99; lower: rate`. */
 export function findingText(lines: readonly ComparisonLine[]): string {
-  const byFinding = new Map<string, string[]>();
-  for (const line of lines) {
-    const { text, isBetter } = findingOf(line);
-    if (isBetter === undefined) continue;
-    const names = byFinding.get(text) ?? [];
-    names.push(nameOf(line));
-    byFinding.set(text, names);
-  }
-  const texts = [...byFinding].map(([text, names]) => `${text}: ${names.join(', ')}`);
-  return texts.length === 0 ? 'no difference seen' : texts.join('; ');
+  const seen = lines.filter((line) => findingOf(line).isBetter !== undefined);
+  const pairs = seen.map((line) => [findingOf(line).text, nameOf(line)] as const);
+  return grouped(pairs, ': ') || 'no difference seen';
 }
 
 /** Whether no figure is worse than in the baseline. */

@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { decodeFromCompressedBase64 } from 'hdr-histogram-js';
-import type { RunFigures } from '../../load/comparison.ts';
-import { safeUrl } from '../command-line.ts';
-import type { Noun } from '../load/noun.ts';
+import type { RunFigures } from '../../load/judge/comparison.ts';
+import type { FitnessLimit } from '../../load/judge/fitness.ts';
+import { safeText } from '../../load/plan/redact.ts';
+import type { Noun } from '../format.ts';
+import { limitText } from '../load/verdict.ts';
 
 /** The compared parts of a `--json` file. */
 export interface RecordedRun extends RunFigures {
@@ -15,8 +17,10 @@ export interface RecordedRun extends RunFigures {
   readonly circumstances: ReadonlyMap<string, string>;
   /** Reasons not to trust its figures. */
   readonly doubts: readonly string[];
-  /** Pairs of seconds and milliseconds. */
+  /** Pairs of seconds and milliseconds; empty if the run is too short for p99. */
   readonly p99ByTime: readonly (readonly [atS: number, ms: number])[];
+  /** The longest latencies, likewise. */
+  readonly maxByTime: readonly (readonly [atS: number, ms: number])[];
 }
 
 type Data = Readonly<Record<string, unknown>>;
@@ -37,31 +41,34 @@ export function readRun(path: string): RecordedRun {
 }
 
 function recordedRun(path: string, data: unknown): RecordedRun {
-  const run = objectAt({ run: data }, 'run');
-  const noun = 'calls' in run ? 'calls' : 'requests';
-  const counts = objectAt(run, noun);
-  const latency = objectAt(objectAt(run, 'times'), 'latency');
-  const options = objectAt(run, 'options');
+  const run = valueAt({ run: data }, 'run', 'object');
+  const { request, ...options } = valueAt(run, 'options', 'object');
+  const noun = isObject(request) ? 'requests' : 'calls';
   return {
     path,
     noun,
-    sent: numberAt('sent' in run ? run : counts, 'sent'),
-    elapsedMs: numberAt(run, 'elapsedMs'),
-    admittedPer100Ms: numbersAt(run, 'admittedPer100Ms'),
-    succeeded: numberAt(counts, 'succeeded'),
-    failed: numberAt(counts, 'failed'),
-    latency: decodeFromCompressedBase64(textAt(latency, 'hdrHistogram')),
+    sent: valueAt(run, 'calls.sent', 'number'),
+    elapsedMs: valueAt(run, 'elapsedMs', 'number'),
+    admittedPer100Ms: valueAt(run, 'admittedPer100Ms', 'list of numbers'),
+    succeeded: valueAt(run, 'calls.succeeded', 'number'),
+    failed: valueAt(run, 'calls.failed', 'number'),
+    latency: decodeFromCompressedBase64(valueAt(run, 'times.latency.hdrHistogram', 'text')),
     rounds: roundsOf(run['closed']),
-    conditions: conditionsOf(targetOf(run), { arrivals: run['arrivals'], ...options }),
-    circumstances: circumstancesOf(run),
-    doubts: doubtsOf(run, numberAt(options, 'durationMs')),
-    p99ByTime: p99ByTime(run['latencyByTime']),
+    conditions: conditionsOf({
+      url:
+        run['embeddedServer'] === true
+          ? 'the embedded server'
+          : safeText(valueAt(run, 'url', 'text')),
+      arrivals: run['arrivals'],
+      processes: run['processes'],
+      ...options,
+      ...(isObject(request) && request),
+    }),
+    circumstances: circumstancesOf(run, hashesOf(run)),
+    doubts: doubtsOf(run, valueAt(run, 'options.durationMs', 'number'), noun),
+    p99ByTime: latencyByTime(run['latencyByTime'], 'p99Ms'),
+    maxByTime: latencyByTime(run['latencyByTime'], 'maxMs'),
   };
-}
-
-/** A stored result of `drive` has only a URL. */
-function targetOf(run: Data): Data {
-  return 'target' in run ? objectAt(run, 'target') : { url: safeUrl(textAt(run, 'url')) };
 }
 
 /** Calls per second in each round of a run as fast as possible; otherwise undefined. */
@@ -69,22 +76,19 @@ function roundsOf(closed: unknown): number[] | undefined {
   if (!isObject(closed)) return undefined;
   const { rounds } = closed;
   if (!Array.isArray(rounds)) throw new Error('closed.rounds must be a list');
-  return rounds.map((round, at) => {
-    return numberAt(objectAt({ [`rounds ${at}`]: round }, `rounds ${at}`), 'callsPerSecond');
-  });
+  return rounds.map((_, at) => valueAt(closed, `rounds.${at}.callsPerSecond`, 'number'));
 }
 
+/** See `safeHeaders`. */
+const HASHES = /\bhash:[0-9a-f]{8}\b/g;
 /** Units to strip from names: `ratePerSecond` becomes `rate`. */
 const UNIT = /(PerSecond|Ms|Bytes)$/;
 
-function conditionsOf(target: Data, options: Data): ReadonlyMap<string, string> {
-  const url = target['embeddedServer'] === true ? 'the embedded server' : target['url'];
-  const { embeddedServer: _, ...rest } = target;
-  const all = Object.entries({ ...rest, url, ...options });
+function conditionsOf(terms: Data): ReadonlyMap<string, string> {
   return new Map(
-    all
+    Object.entries(terms)
       .filter(([, value]) => value !== null && value !== undefined)
-      .map(([name, value]) => [name.replace(UNIT, ''), conditionText(value)]),
+      .map(([name, value]) => [name.replace(UNIT, ''), withoutHashes(conditionText(value))]),
   );
 }
 
@@ -97,21 +101,35 @@ function conditionText(value: unknown): string {
   return textOf(rest);
 }
 
-function circumstancesOf(run: Data): ReadonlyMap<string, string> {
+/** Hides the hashes of secret headers: a token that was renewed is no other load. */
+function withoutHashes(text: string): string {
+  return text.replaceAll(HASHES, '***');
+}
+
+/** The hashes of secret headers. */
+function hashesOf({ options }: Data): string {
+  return (textOf(options).match(HASHES) ?? []).join(' ');
+}
+
+function circumstancesOf(run: Data, hashes: string): ReadonlyMap<string, string> {
   const { zerotime, node, machine } = run;
   const known: [string, string][] = [['Node.js', String(node)]];
+  if (hashes !== '') known.push(['secret headers', hashes]);
   if (zerotime !== undefined) known.push(['zerotime', String(zerotime)]);
   if (isObject(machine)) known.push(['machine', Object.values(machine).join(', ')]);
   return new Map(known);
 }
 
-function doubtsOf(run: Data, durationMs: number): string[] {
+function doubtsOf(run: Data, durationMs: number, noun: Noun): string[] {
   const { fitness, guarantee, interrupted } = run;
-  const elapsedMs = numberAt(run, 'elapsedMs');
+  const elapsedMs = valueAt(run, 'elapsedMs', 'number');
   const limits = isObject(fitness) && Array.isArray(fitness['limits']) ? fitness['limits'] : [];
   // Allow for threads that learn of the end slightly late.
   const isShort = elapsedMs < 0.99 * durationMs;
-  const texts = limits.filter(isObject).map((limit) => String(limit['text'] ?? limit['kind']));
+  // As the result of `drive` has them; `limitText` has no text for others.
+  const texts = limits
+    .filter(isObject)
+    .map((limit) => limitText(limit as unknown as FitnessLimit, noun) ?? String(limit['kind']));
   return [
     ...(isObject(guarantee) && guarantee['held'] === false ? ['the guarantee was broken'] : []),
     ...(isShort ? [`ended after ${Math.round(elapsedMs)} ms of ${durationMs}`] : []),
@@ -120,11 +138,13 @@ function doubtsOf(run: Data, durationMs: number): string[] {
   ];
 }
 
-function p99ByTime(slots: unknown): RecordedRun['p99ByTime'] {
+function latencyByTime(slots: unknown, name: string): RecordedRun['p99ByTime'] {
   if (!Array.isArray(slots)) return [];
-  return slots.filter(isObject).map((slot) => {
-    const middleMs = (numberAt(slot, 'startsAfterMs') + numberAt(slot, 'endsAfterMs')) / 2;
-    return [middleMs / 1_000, numberAt(slot, 'p99Ms')] as const;
+  const known = slots.filter(isObject).filter((slot) => slot[name] !== null);
+  return known.map((slot) => {
+    const middleMs =
+      (valueAt(slot, 'startsAfterMs', 'number') + valueAt(slot, 'endsAfterMs', 'number')) / 2;
+    return [middleMs / 1_000, valueAt(slot, name, 'number')] as const;
   });
 }
 
@@ -136,28 +156,27 @@ function isObject(value: unknown): value is Data {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function objectAt(data: Data, name: string): Data {
-  const value = data[name];
-  if (!isObject(value)) throw new Error(`${name} must be an object, got ${textOf(value)}`);
-  return value;
+interface Types {
+  readonly object: Data;
+  readonly number: number;
+  readonly text: string;
+  readonly 'list of numbers': readonly number[];
 }
 
-function numberAt(data: Data, name: string): number {
-  const value = data[name];
-  if (typeof value !== 'number') throw new Error(`${name} must be a number, got ${textOf(value)}`);
-  return value;
-}
+const isNumber = (value: unknown) => typeof value === 'number';
+const IS: Readonly<Record<keyof Types, (value: unknown) => boolean>> = {
+  object: isObject,
+  number: isNumber,
+  text: (value) => typeof value === 'string',
+  'list of numbers': (value) => Array.isArray(value) && value.every(isNumber),
+};
 
-function textAt(data: Data, name: string): string {
-  const value = data[name];
-  if (typeof value !== 'string') throw new Error(`${name} must be text, got ${textOf(value)}`);
-  return value;
-}
-
-function numbersAt(data: Data, name: string): number[] {
-  const value = data[name];
-  if (!Array.isArray(value) || !value.every((one) => typeof one === 'number')) {
-    throw new Error(`${name} must be a list of numbers`);
-  }
-  return value;
+/** The value at a path such as `calls.sent`. */
+function valueAt<Type extends keyof Types>(data: Data, path: string, type: Type): Types[Type] {
+  const step = (value: unknown, name: string) =>
+    typeof value === 'object' && value !== null ? (value as Data)[name] : undefined;
+  const value = path.split('.').reduce<unknown>(step, data);
+  if (IS[type](value)) return value as Types[Type]; // as checked
+  const article = type === 'text' ? '' : type === 'object' ? 'an ' : 'a ';
+  throw new Error(`${path} must be ${article}${type}, got ${textOf(value)}`);
 }

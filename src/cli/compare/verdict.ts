@@ -1,7 +1,5 @@
-import type { ComparisonLine } from '../../load/comparison.ts';
-import type { Interval } from '../../load/interval.ts';
-import { formatLatency, formatNumber, formatRate } from '../format.ts';
-import type { Noun } from '../load/noun.ts';
+import type { ComparisonLine } from '../../load/judge/comparison.ts';
+import { formatLatency, formatNumber, formatRate, type Noun } from '../format.ts';
 
 /** The finding of a line about the compared side. */
 export interface Finding {
@@ -71,78 +69,64 @@ export function intervalText(line: ComparisonLine, noun: Noun = 'requests'): str
   return `${changeText(line, interval.low)} to ${changeText(line, interval.high)}`;
 }
 
+/** How much slower the other side is; undefined for errors, and where nothing is known. */
+function slowdownOf({ figure, difference: { interval } }: ComparisonLine) {
+  if (figure.kind === 'errors' || interval === undefined) return undefined;
+  const { low, high } = interval;
+  return figure.kind === 'rate' ? { low: -high, high: -low } : { low, high };
+}
+
 /** One line per failed gate. A gate fails if the whole interval lies beyond the bound. */
 export function failedGates(
   lines: readonly ComparisonLine[],
   { maxSlower, maxMoreErrors }: CompareGates,
   noun: Noun = 'requests',
 ): string[] {
-  return [...slowerThan(lines, maxSlower, noun), ...moreErrorsThan(lines, maxMoreErrors, noun)];
+  return [
+    ...(maxSlower === undefined ? [] : slowerThan(lines, maxSlower, noun)),
+    ...(maxMoreErrors === undefined ? [] : moreErrorsThan(lines, maxMoreErrors, noun)),
+  ];
 }
 
 /** Names the figures that passed a gate but may still be beyond it. */
 export function undecidedGate(
   lines: readonly ComparisonLine[],
-  { maxSlower: most }: CompareGates,
+  { maxSlower: most = Number.POSITIVE_INFINITY }: CompareGates,
 ): string | undefined {
-  if (most === undefined) return undefined;
   const names = lines
-    .filter(({ figure, difference: { value, interval } }) => {
-      if (figure.kind === 'errors' || interval === undefined) return false;
-      const [least, worst] =
-        figure.kind === 'rate' ? [-interval.high, -interval.low] : [interval.low, interval.high];
-      return least <= most && worst > most && Number.isFinite(value);
+    .filter((line) => {
+      const { low, high } = slowdownOf(line) ?? { low: 0, high: 0 };
+      return low <= most && high > most && Number.isFinite(line.difference.value);
     })
     .map(nameOf);
   if (names.length === 0) return undefined;
   return `${names.join(', ')} may still be slower by more than ${formatNumber(100 * most)} %: use longer runs, or more of them, to find out`;
 }
 
-function slowerThan(
-  lines: readonly ComparisonLine[],
-  most: number | undefined,
-  noun: Noun,
-): string[] {
-  if (most === undefined) return [];
-  const timed = lines.filter(({ figure }) => figure.kind !== 'errors');
-  const judged = timed.filter(({ difference }) => difference.interval !== undefined);
+function slowerThan(lines: readonly ComparisonLine[], most: number, noun: Noun): string[] {
   // If nothing can be judged, the gate fails. Runs as fast as possible have no latency.
-  const decisive = timed.some(({ figure }) => figure.kind === 'latency') ? 'latency' : 'rate';
-  if (!judged.some(({ figure }) => figure.kind === decisive)) {
+  const decisive = lines.some(({ figure }) => figure.kind === 'latency') ? 'latency' : 'rate';
+  const judged = lines.filter((line) => slowdownOf(line) !== undefined);
+  if (judged.every(({ figure }) => figure.kind !== decisive)) {
     const what =
       decisive === 'latency' ? `${noun} to judge any latency` : 'rounds to judge the rate';
     return [`--max-slower: there are too few ${what}`];
   }
   return judged
-    .filter(({ figure, difference: { interval } }) =>
-      figure.kind === 'rate' ? highOf(interval) < -most : lowOf(interval) > most,
-    )
+    .filter((line) => (slowdownOf(line)?.low ?? 0) > most)
     .map((line) => failure(line, `--max-slower ${formatNumber(100 * most)}%`));
 }
 
-function moreErrorsThan(
-  lines: readonly ComparisonLine[],
-  most: number | undefined,
-  noun: Noun,
-): string[] {
-  if (most === undefined) return [];
-  const errors = lines.filter(({ figure }) => figure.kind === 'errors');
-  return errors.flatMap((line) => {
+function moreErrorsThan(lines: readonly ComparisonLine[], most: number, noun: Noun): string[] {
+  return lines.flatMap((line) => {
+    if (line.figure.kind !== 'errors') return [];
     const { interval } = line.difference;
-    if (interval === undefined)
+    if (interval === undefined) {
       return [`--max-more-errors: there was no ${noun.slice(0, -1)} to judge`];
-    return interval.low > most
-      ? [failure(line, `--max-more-errors ${formatNumber(100 * most)}%`)]
-      : [];
+    }
+    const gate = `--max-more-errors ${formatNumber(100 * most)}%`;
+    return interval.low > most ? [failure(line, gate)] : [];
   });
-}
-
-function lowOf(interval: Interval | undefined): number {
-  return interval?.low ?? Number.NEGATIVE_INFINITY;
-}
-
-function highOf(interval: Interval | undefined): number {
-  return interval?.high ?? Number.POSITIVE_INFINITY;
 }
 
 function failure(line: ComparisonLine, gate: string): string {

@@ -5,8 +5,9 @@ import { Command, InvalidArgumentError } from 'commander';
 import { HostRegion } from '../../host/host-region.ts';
 import { removeRegion } from '../../host/removal.ts';
 import { platform } from '../../host/this-platform.ts';
-import { parseDuration } from '../load/options.ts';
-import { printable, printError, SAFE_OUTPUT } from '../safe-text.ts';
+import { printableLine } from '../../load/plan/redact.ts';
+import { printError, SAFE_OUTPUT } from '../output.ts';
+import { parseDuration } from '../values.ts';
 import { listed, shownRegion } from './summary.ts';
 
 const FOLDER = platform.folder;
@@ -38,7 +39,9 @@ export function hostCommand(): Command {
       subcommand('show')
         .description('show the limiters and processes of a region')
         .argument('<path>', 'the region')
-        .option('-w, --watch [time]', 'repeat at this interval (default: 1s)', parseDuration)
+        .option('-w, --watch [time]', 'repeat at this interval (default: 1s)', (text) =>
+          parseDuration(text),
+        )
         .option('--owner <uid>', 'the user that owns the file (default: you)', parseUser)
         .action((path: string, options: ShowOptions) => report(() => show(path, options))),
     )
@@ -78,7 +81,7 @@ interface ShowOptions {
 }
 
 function print(lines: readonly string[]): void {
-  process.stdout.write(`${printable(lines.join('\n'))}\n`);
+  process.stdout.write(`${lines.map(printableLine).join('\n')}\n`);
 }
 
 async function report(action: () => void | Promise<void>): Promise<void> {

@@ -1,10 +1,12 @@
 import { HandleError } from '../../errors.ts';
 import { HostRegion } from '../../host/host-region.ts';
 import type { HostLimiter } from '../../host/limiters.ts';
-import { formatCount, formatSpan } from '../format.ts';
+import { printableLine } from '../../load/plan/redact.ts';
+import { countOf, formatCount, formatSpan } from '../format.ts';
 
-/** Aligns rows in columns. */
-function columns(rows: readonly (readonly string[])[]): string[] {
+/** Aligns rows in columns. Names are from outside. */
+function columns(table: readonly (readonly string[])[]): string[] {
+  const rows = table.map((row) => row.map(printableLine));
   const widths: number[] = [];
   for (const row of rows) {
     for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, cell.length);
@@ -12,11 +14,6 @@ function columns(rows: readonly (readonly string[])[]): string[] {
   return rows.map((row) =>
     `  ${row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  ')}`.trimEnd(),
   );
-}
-
-function many(count: number, one: string): string {
-  const several = one.endsWith('s') ? `${one}es` : `${one}s`;
-  return `${formatCount(count)} ${count === 1 ? one : several}`;
 }
 
 function usage(region: HostRegion): string {
@@ -35,7 +32,7 @@ export function listed(path: string): string[] {
     const region = HostRegion.find(path);
     const count = [...region.limiters()].length;
     const alive = others(region).filter(({ isAlive }) => isAlive).length;
-    const line = `${path}  ${usage(region)}, ${many(count, 'limiter')}, ${many(alive, 'process')}`;
+    const line = `${path}  ${usage(region)}, ${countOf(count, 'limiters')}, ${countOf(alive, 'processes')}`;
     region.close();
     return [line];
   } catch (error) {
@@ -52,7 +49,7 @@ function counts({ kind, limiter }: HostLimiter): string {
   try {
     const { calls, refused } = limiter.stats();
     if (calls === undefined || refused === undefined) return '';
-    return `${many(calls, 'call')}, ${formatCount(refused)} refused`;
+    return `${countOf(calls, 'calls')}, ${formatCount(refused)} refused`;
   } catch {
     return ''; // it keeps no counts
   }
@@ -62,9 +59,9 @@ function counts({ kind, limiter }: HostLimiter): string {
 function recovered(region: HostRegion): string[] {
   const { processes, permits, tokens } = region.recovered();
   if (processes === 0) return [];
-  const parts = [many(processes, 'process')];
-  if (permits > 0) parts.push(many(permits, 'permit'));
-  if (tokens > 0) parts.push(`${many(tokens, 'awaited token')} of fleets`);
+  const parts = [countOf(processes, 'processes')];
+  if (permits > 0) parts.push(countOf(permits, 'permits'));
+  if (tokens > 0) parts.push(`${countOf(tokens, 'awaited tokens')} of fleets`);
   return ['', `Recovered so far: ${parts.join(', ')}`];
 }
 

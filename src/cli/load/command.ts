@@ -1,31 +1,25 @@
 import type { Command } from 'commander';
-import type { LoadOptions } from '../../load/options.ts';
-import { InterruptedError, runLoad } from '../../load/run.ts';
+import type { DriveResult } from '../../load/judge/drive-result.ts';
+import { PER_MS } from '../../load/measure/times.ts';
+import type { LoadOptions } from '../../load/plan/options.ts';
+import { safeData, safeText } from '../../load/plan/redact.ts';
+import { runLoad } from '../../load/threads/run.ts';
 import { aboutThisRun } from '../about.ts';
-import { paintFor } from '../format.ts';
-import { columnsFor } from '../layout.ts';
-import { writeFiles, writeOutput } from '../output-files.ts';
-import { checkOutputs, summaryStream } from '../output-path.ts';
-import { printError, SAFE_OUTPUT, safeText } from '../safe-text.ts';
-import { loadAtMax } from './closed-command.ts';
-import { closedPlan } from './closed-options.ts';
-import { commandWithOptions } from './command-options.ts';
-import { EXIT_FAILED, EXIT_INTERRUPTED, exitCode } from './exit-code.ts';
-import { headline } from './headline.ts';
+import { countOf, formatNumber, formatSpan } from '../format.ts';
+import { checkOutputs, deliver, SAFE_OUTPUT, writeJson, writeOutput } from '../output.ts';
+import { writePage } from '../report/render.ts';
+import { parseTarget } from '../values.ts';
 import { HELP } from './help.ts';
-import { hgrmText } from './hgrm.ts';
-import { runInput } from './input.ts';
-import { inputFilesOf } from './input-files.ts';
-import { Interrupt } from './interrupt.ts';
-import { writeJsonReport } from './json-report.ts';
+import { Interrupt, RATE_KEYS, RateKeys } from './keys.ts';
 import { type Live, liveOn } from './live.ts';
-import { type CommandOptions, loadOptions } from './load-options.ts';
-import { nounOf } from './noun.ts';
-import { MAX } from './options.ts';
-import { RATE_KEYS, RateKeys } from './rate-keys.ts';
-import { writeReport } from './report.ts';
+import { commandWithOptions, type Given } from './options.ts';
+import { exitCode, histogramOf, jsonOf, mainTimes, phasesOf } from './outcome.ts';
+import { pageOf } from './page.ts';
+import { checkGiven, inputFilesOf, planOf, readInput } from './plan.ts';
 import { renderSummary } from './summary.ts';
-import { parseTarget } from './task-options.ts';
+
+/** Points per halving of the distance to 100 %, as in wrk2. */
+const HGRM_TICKS = 5;
 
 /** The subcommand `load`. */
 export function loadCommand(version: string): Command {
@@ -43,62 +37,108 @@ export function loadCommand(version: string): Command {
     )
     .addHelpText('after', HELP)
     .showHelpAfterError('(zerotime load --help shows all options)')
-    .action(async (url: string | undefined, given: CommandOptions, command: Command) => {
+    .action(async (url: string | undefined, given: Given, command: Command) => {
       const { json, hgrm, report } = given;
       checkOutputs(command, { json, hgrm, report }, inputFiles(url));
-      if (given.rate === MAX) {
-        process.exitCode = await loadAtMax(closedPlan(url, given, command), given, version);
-        return;
-      }
-      const input = runInput(given, command);
-      const read = input instanceof Promise ? await input : input;
-      process.exitCode = await run(loadOptions(url, given, read, command), given, version);
+      checkGiven(url, given, command);
+      const input = readInput(given, command);
+      const plan = planOf(url, given, input instanceof Promise ? await input : input, command);
+      process.exitCode = await runPlan(plan, given, version);
     });
 }
 
 /** Runs the load, prints and writes its result, and returns the exit code. */
-async function run(
-  options: LoadOptions,
-  { json, hgrm, report }: Pick<CommandOptions, 'json' | 'hgrm' | 'report'>,
+function runPlan(
+  plan: LoadOptions,
+  { json, hgrm, report }: Pick<Given, 'json' | 'hgrm' | 'report'>,
   version: string,
 ): Promise<number> {
-  const { stdin, stderr } = process;
-  const summary = summaryStream(json);
-  let live: Live | undefined;
-  let keys: RateKeys | undefined;
-  const interrupt = new Interrupt();
-  try {
+  return deliver({
+    json,
+    run: async () => {
+      const running = new Running();
+      try {
+        return safeData(await running.run(plan));
+      } finally {
+        running.end();
+      }
+    },
+    summary: renderSummary,
+    files: (result) => {
+      const about = aboutThisRun(version);
+      return [
+        { path: json, write: (path) => writeJson(path, jsonOf(result, about)) },
+        { path: hgrm, write: (path) => writeOutput(path, hgrmText(result)) },
+        { path: report, write: (path) => writePage(path, pageOf(result, about)) },
+      ];
+    },
+    exitCode,
+  });
+}
+
+/** The terminal during a run: the live line, the keys that change the rate, and Ctrl-C. */
+class Running {
+  readonly #interrupt = new Interrupt();
+  #live: Live | undefined;
+  #keys: RateKeys | undefined;
+
+  async run(options: LoadOptions): Promise<DriveResult> {
     const result = await runLoad(options, {
-      stop: interrupt.signal,
+      stop: this.#interrupt.signal,
       onStart: (url) => {
-        stderr.write(`${safeText(headline(url, options))}\n`);
-        live = liveOn(stderr, options.durationMs, nounOf(options));
-        keys = RateKeys.on(stdin);
+        process.stderr.write(`${safeText(headline(url, options))}; Ctrl-C ends it\n`);
+        const noun = options.task === undefined ? 'requests' : 'calls';
+        this.#live = liveOn(process.stderr, options.durationMs, noun);
+        if (Number.isFinite(options.rate)) this.#keys = RateKeys.on(process.stdin);
       },
       onSteerable: (steer) => {
-        if (keys === undefined) return;
-        live?.note(RATE_KEYS);
-        keys.enable(steer);
+        if (this.#keys === undefined) return;
+        this.#live?.note(RATE_KEYS);
+        this.#keys.enable(steer);
       },
-      onProgress: (progress) => live?.update(progress),
+      onProgress: (progress) => this.#live?.update(progress),
     });
-    live?.stop();
-    const lines = renderSummary(result, paintFor(summary), columnsFor(summary));
-    summary.write(`${lines.join('\n')}\n`);
-    const about = aboutThisRun(version);
-    const { latency } = result.tally.histograms;
-    const areWritten = writeFiles([
-      { path: json, write: (path) => writeJsonReport(path, result, about) },
-      { path: hgrm, write: (path) => writeOutput(path, hgrmText(latency)) },
-      { path: report, write: (path) => writeReport(path, result, about) },
-    ]);
-    return exitCode(result) || (areWritten ? 0 : EXIT_FAILED);
-  } catch (error) {
-    live?.stop();
-    printError(error);
-    return error instanceof InterruptedError ? EXIT_INTERRUPTED : EXIT_FAILED;
-  } finally {
-    keys?.dispose();
-    interrupt.dispose();
+    this.#live?.stop();
+    return result;
   }
+
+  /** Restores the terminal. */
+  end(): void {
+    this.#live?.stop();
+    this.#keys?.dispose();
+    this.#keys = undefined;
+    this.#interrupt.dispose();
+  }
+}
+
+/** What a run is going to do. */
+function headline(url: string, options: LoadOptions): string {
+  const { rate, ramp, threads, processes, durationMs, fleet } = options;
+  const span = formatSpan(durationMs);
+  if (rate === Number.POSITIVE_INFINITY) {
+    return `${url} at the maximum rate for ${span}, by ${countOf(threads, 'threads')}`;
+  }
+  const from = ramp === undefined ? '' : `${formatNumber(ramp.from)}/s to `;
+  const shared = fleet === undefined ? '' : `, shared under ${fleet.key}`;
+  const by = threadsText(threads, processes);
+  return `${url} at ${from}${formatNumber(rate)}/s for ${span}, by ${by}${shared}`;
+}
+
+/** Describes the threads and processes of a run. */
+export function threadsText(threads: number, processes: number | undefined): string {
+  const each = countOf(threads, 'threads');
+  const all = processes === undefined ? each : `${countOf(processes, 'processes')} of ${each}`;
+  return threads * (processes ?? 1) === 1 ? all : `${all} that share one limiter`;
+}
+
+/**
+ * The distribution in HdrHistogram's percentile format, in milliseconds. Its plotter expects the
+ * footer of the C and Java implementations.
+ */
+function hgrmText(result: DriveResult): string {
+  const perMs = PER_MS[mainTimes(result).hdrUnit];
+  return histogramOf(result, phasesOf(result)[0][0]).outputPercentileDistribution(
+    HGRM_TICKS,
+    perMs,
+  );
 }

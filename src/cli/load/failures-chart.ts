@@ -1,5 +1,4 @@
-import type { LoadResult } from '../../load/result.ts';
-import type { Timeline } from '../../load/timeline.ts';
+import type { DriveResult, FailuresByTime } from '../../load/judge/drive-result.ts';
 import { formatSpan } from '../format.ts';
 import { COLOURS, type LineChart, type Series } from '../report/page.ts';
 
@@ -10,16 +9,15 @@ const MOST_SLOTS = 100;
 const LEAST_SLOT = 0.01;
 
 /** Failures by due time and kind; undefined if there were none. */
-export function failuresChart({ tally, elapsedMs }: LoadResult): LineChart | undefined {
-  const { failuresByTime } = tally;
-  if (failuresByTime.size === 0) return undefined;
-  const finestUs = Math.max(...[...failuresByTime.values()].map(({ slotUs: width }) => width));
+export function failuresChart({ failuresByTime, elapsedMs }: DriveResult): LineChart | undefined {
+  if (failuresByTime.length === 0) return undefined;
+  const finestUs = Math.max(...failuresByTime.map(({ slotMs }) => 1_000 * slotMs));
   const spanUs = elapsedMs * 1_000;
   const slotUs = slotFor(spanUs, finestUs);
   const ends = slotEnds(spanUs, slotUs);
-  const kinds = [...failuresByTime]
-    .sort(([, a], [, b]) => sum(b.counts) - sum(a.counts))
-    .map(([kind, failures]) => ({ kind, rates: ratesOf(failures, slotUs, ends) }));
+  const kinds = failuresByTime
+    .toSorted((a, b) => sum(b.counts) - sum(a.counts))
+    .map((one) => ({ kind: one.kind, rates: ratesOf(one, slotUs, ends) }));
   const named = kinds.slice(0, MOST_KINDS);
   const others = kinds.slice(MOST_KINDS).map(({ rates }) => rates);
   const rest = others.reduce<number[]>(
@@ -43,7 +41,6 @@ export function failuresChart({ tally, elapsedMs }: LoadResult): LineChart | und
       }),
     ),
     unit: '/s',
-    logarithmic: false,
     steps: true,
   };
 }
@@ -67,10 +64,10 @@ function slotEnds(spanUs: number, slotUs: number): number[] {
 }
 
 /** Failures per second in each slot. */
-function ratesOf({ slotUs: fineUs, counts }: Timeline, slotUs: number, ends: number[]): number[] {
+function ratesOf({ slotMs, counts }: FailuresByTime, slotUs: number, ends: number[]): number[] {
   const failed = new Array<number>(ends.length).fill(0);
   counts.forEach((count, at) => {
-    const slot = Math.min(ends.length - 1, Math.floor((at * fineUs) / slotUs));
+    const slot = Math.min(ends.length - 1, Math.floor((at * slotMs * 1_000) / slotUs));
     failed[slot] = (failed[slot] ?? 0) + count;
   });
   return failed.map((count, slot) => {

@@ -1,4 +1,4 @@
-import { EXIT_CODES } from './exit-code.ts';
+import { EXIT_CODES } from './outcome.ts';
 
 /** The help text after the options. */
 export const HELP = `
@@ -10,9 +10,9 @@ time they waited.
 The run starts warm: before the first request is due, code is compiled and the first connections are
 open, without a request to your server. To warm up the server as well, use --warmup.
 
-On a terminal, + and - change the rate by 10 % once a line announces these keys. --ramp changes the
-rate in small steps. Scheduled requests move with the rate, and the guarantee is checked across all
-changes.
+On a terminal, + and - change the rate by 10 % once a line announces these keys. Scheduled
+requests move with the rate, and the guarantee is checked across all changes. --ramp changes the rate
+evenly: its requests are due as soon as the rate has brought them, and the keys have no effect.
 
 --arrivals poisson sends at random instants at the mean --rate; --seed repeats them. --arrivals FILE
 sends one request per line, at the instant on it: seconds, or a timestamp as in an access log, relative
@@ -32,11 +32,12 @@ neither throws nor rejects. --data '{"rows":100}' passes JSON to setup. With --r
 calls the module again as soon as a call ends, in --rounds rounds after a warm-up of 500 ms: a benchmark.
 
 A request succeeds if it gets a response with a status below 400. Ctrl-C ends the run early, with a
-summary; a second Ctrl-C exits immediately.
+summary; requests that are still in flight a second later count as failed. A second Ctrl-C exits
+immediately.
 
 For continuous integration, gates bound the result: --max-p99 20ms, --max-errors 1%, --min-rate 99%.
 The summary has a line for each failed gate. By default a run fails if more than half of its requests
-fail, or if less than half of the rate is sent.
+fail, or if less than 99.9 % of the rate is sent; a rate that misses by one request does not fail.
 
 ${EXIT_CODES}
 Examples:

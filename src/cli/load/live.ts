@@ -1,7 +1,14 @@
 import { clearScreenDown, cursorTo, moveCursor } from 'node:readline';
-import type { Progress } from '../../load/drive.ts';
-import { formatCount, formatLatency, formatRate, formatSpan, sparkline } from '../format.ts';
-import { countOf, type Noun } from './noun.ts';
+import type { Progress } from '../../load/threads/hooks.ts';
+import {
+  countOf,
+  formatCount,
+  formatLatency,
+  formatRate,
+  formatSpan,
+  type Noun,
+  sparkline,
+} from '../format.ts';
 
 /** Shows the progress of a run. */
 export interface Live {

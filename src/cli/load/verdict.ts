@@ -1,120 +1,132 @@
-import { type ClientLimit, MOST_OWN_SHARE } from '../../load/fitness.ts';
-import type { LoadResult } from '../../load/result.ts';
-import { formatCount, formatLatency, formatRate, formatShare, type Paint } from '../format.ts';
+import type { DriveResult } from '../../load/judge/drive-result.ts';
+import { type FitnessLimit, type FitnessResult, MOST_OWN_SHARE } from '../../load/judge/fitness.ts';
+import { DEFAULT_MIN_RATE, type Gate, gateText, rateVerdict } from '../../load/judge/gates.ts';
+import {
+  countOf,
+  formatCount,
+  formatLatency,
+  formatRate,
+  formatShare,
+  type Noun,
+} from '../format.ts';
 import type { Verdict } from '../report/page.ts';
-import { gateText } from './gate-text.ts';
-import { countOf, type Noun, nounOf } from './noun.ts';
-import { counted } from './threads-text.ts';
+import { nounOf } from './outcome.ts';
 
 /** The rate counts as met if it is within this fraction of the target. */
-export const RATE_TOLERANCE = 0.001;
+export const RATE_TOLERANCE = 1 - DEFAULT_MIN_RATE;
 
 /**
  * The verdict: whether rate and guarantee held, whether the figures can be trusted, and the gates.
  */
-export function verdictLines(result: LoadResult): Verdict[] {
-  return [
-    rateVerdict(result),
-    ...fitnessVerdict(result),
-    ...result.gates
-      .filter(({ passed }) => !passed)
-      .map((gate) => ({
-        isGood: false,
-        text: `gate failed: ${gateText(gate, nounOf(result.options))}`,
-      })),
-  ];
+export function verdictLines(result: DriveResult): Verdict[] {
+  const { fitness, gates, verdict, closed, interrupted } = result;
+  if (closed === null) {
+    return [
+      rateLine(result),
+      ...(fitness === null ? [] : fitnessVerdict(result, fitness)),
+      ...gates
+        // The first line already says that the rate was missed.
+        .filter(({ gate, passed }) => !passed && !isUsualRate(gate))
+        .map((gate) => bad(`gate failed: ${gateText(gate, nounOf(result))}`)),
+    ];
+  }
+  if (!verdict.ok) return verdict.reasons.map(bad);
+  const median = formatRate(closed.callsPerSecond?.median ?? 0);
+  const rounds = countOf(closed.rounds.length, 'rounds');
+  return [good(`${median}, the median of ${rounds}${interrupted ? ', ended early' : ''}`)];
 }
 
-function rateVerdict(result: LoadResult): Verdict {
-  const { guarantee, achievedRate, wantedRate, sent, tally } = result;
-  const { succeeded, failed } = tally.counters;
-  const noun = nounOf(result.options);
-  const share = `${formatRate(achievedRate)} of ${formatRate(wantedRate)}`;
-  if (!guarantee.held) {
-    return { isGood: false, text: `BROKEN: more ${noun} than the guarantee allows, ${share}` };
+function good(text: string): Verdict {
+  return { isGood: true, text };
+}
+
+function bad(text: string): Verdict {
+  return { isGood: false, text };
+}
+
+function isUsualRate(gate: Gate): boolean {
+  return gate.kind === 'rate' && gate.minShare === DEFAULT_MIN_RATE;
+}
+
+function rateLine(result: DriveResult): Verdict {
+  const { guarantee, achievedRatePerSecond, wantedRatePerSecond, calls, gates } = result;
+  const { sent, succeeded, failed } = calls;
+  const noun = nounOf(result);
+  const share = `${formatRate(achievedRatePerSecond)} of ${formatRate(wantedRatePerSecond ?? 0)}`;
+  if (guarantee?.held === false) {
+    return bad(`BROKEN: more ${noun} than the guarantee allows, ${share}`);
   }
-  if (isShort(result)) {
-    return { isGood: false, text: `rate missed: ${share}${shortfallCause(result)}` };
+  if (gates.some(({ gate, passed }) => gate.kind === 'rate' && !passed)) {
+    return bad(`rate missed: ${share}${shortfallCause(result)}`);
   }
-  if (succeeded === 0 && failed > 0) {
-    return { isGood: false, text: `${allOf(failed, noun)} failed, at ${share}` };
-  }
-  return { isGood: sent > 0, text: `rate and guarantee held: ${share}` };
+  if (succeeded === 0 && failed > 0) return bad(`${allOf(failed, noun)} failed, at ${share}`);
+  const held = isRateMet(result)
+    ? 'rate and guarantee held'
+    : 'guarantee held, rate within its gate';
+  return { isGood: sent > 0, text: `${held}: ${share}` };
 }
 
 function allOf(count: number, noun: Noun): string {
   return count === 1 ? `the only ${noun.slice(0, -1)}` : `all ${formatCount(count)} ${noun}`;
 }
 
-/** Whether the requests not sent exceed both one slot and the tolerance. */
-function isShort({ sent, wantedRate, elapsedMs, options }: LoadResult): boolean {
-  // The other processes send the rest.
-  if (options.fleet !== undefined) return false;
-  const slots = (wantedRate * elapsedMs) / 1_000;
-  return slots - sent > Math.max(1, slots * RATE_TOLERANCE);
+/**
+ * Whether the rate would pass the default gate, whichever one is in force. A rate that is shared has
+ * none: the other processes send the rest.
+ */
+export function isRateMet(result: DriveResult): boolean {
+  if (result.gates.every(({ gate }) => gate.kind !== 'rate')) return true;
+  return rateVerdict(result, { kind: 'rate', minShare: DEFAULT_MIN_RATE }).passed;
 }
 
 /** Names the bottleneck. The target is named only if the client had time left. */
-function shortfallCause({ fitness, threads, admitted, sent, options }: LoadResult): string {
-  if (threads.some(({ crash }) => crash !== undefined)) return ', because a thread crashed';
-  const isAtLimit = (wanted: ClientLimit['kind']) =>
-    fitness.limits.some(({ kind }) => kind === wanted);
+function shortfallCause(result: DriveResult): string {
+  const { fitness, threads, admitted, calls } = result;
+  if (threads.some(({ crash }) => crash !== null)) return ', because a thread crashed';
+  const isAtLimit = (wanted: FitnessLimit['kind']) =>
+    fitness?.limits.some(({ kind }) => kind === wanted);
   if (isAtLimit('event loop')) return ', limited by this client';
   if (isAtLimit('processors')) return ', limited by this client and other work on the machine';
-  if (admitted === sent) return ', because this client was late';
-  return options.task === undefined
+  if (admitted === calls.sent) return ', because this client was late';
+  return nounOf(result) === 'requests'
     ? ', limited by the target or --connections'
     : ', limited by the task or --concurrency';
 }
 
-function fitnessVerdict({ fitness, tally, options }: LoadResult): Verdict[] {
-  if (tally.histograms.latency.totalCount === 0) return [];
+function fitnessVerdict(result: DriveResult, fitness: FitnessResult): Verdict[] {
+  if (result.calls.succeeded === 0) return [];
   if (fitness.fit) {
     const late = formatLatency(1_000 * fitness.lateMs);
     const loop = formatShare(fitness.busiestLoop, 1);
     const text = `fit to measure: this client was ${late} late at p99, and ${loop} busy`;
-    return [{ isGood: true, text: text + confidenceText(fitness) }];
+    return [good(text + confidenceText(fitness))];
   }
-  const isOfExample = isExample(options);
+  // The latencies of the embedded server are of no use to anyone.
+  const isOfExample = result.embeddedServer;
   const reasons = fitness.limits
     // Too few samples do not come from sharing the machine.
     .filter(({ kind }) => !isOfExample || kind !== 'samples')
-    .map((limit) => limitText(limit, nounOf(options)));
-  if (isOfExample) {
-    const text = 'the latencies are only an example, since client and server share this machine';
-    return [
-      { isGood: true, isNote: true, text: [text, reasons.join('; ')].filter(Boolean).join(': ') },
-    ];
-  }
-  return reasons.map((reason) => ({ isGood: false, text: `not fit to measure: ${reason}` }));
-}
-
-/** Whether a run measures the embedded server, so that its latencies are of no use to anyone. */
-export function isExample({ url, task }: LoadResult['options']): boolean {
-  return url === undefined && task === undefined;
-}
-
-/** The mark before a line of the verdict. */
-export function marked({ isGood, isNote, text }: Verdict, paint: Paint): string {
-  if (isNote === true) return `– ${text}`;
-  return isGood ? paint.good(`✔ ${text}`) : paint.bad(`✘ ${text}`);
+    .map((limit) => limitText(limit, nounOf(result)));
+  if (!isOfExample) return reasons.map((reason) => bad(`not fit to measure: ${reason}`));
+  const text = 'the latencies are only an example, since client and server share this machine';
+  return [{ ...good([text, reasons.join('; ')].filter(Boolean).join(': ')), isNote: true }];
 }
 
 /** The confidence interval of p99. */
-function confidenceText({ p99Ms }: LoadResult['fitness']): string {
-  if (p99Ms === undefined) return '';
+function confidenceText({ p99Ms }: FitnessResult): string {
+  if (p99Ms === null) return '';
   const [low, high] = [p99Ms.low, p99Ms.high].map((ms) => formatLatency(1_000 * ms));
   return low === high ? '' : `; p99 lies between ${low} and ${high} with 95 % confidence`;
 }
 
 /** Why the client was not fit to measure. */
-export function limitText(limit: ClientLimit, noun: Noun = 'requests'): string {
+export function limitText(limit: FitnessLimit, noun: Noun = 'requests'): string {
   switch (limit.kind) {
     case 'lateness':
       return `this client was late by ${atP99(limit.lateMs, limit.latencyMs)}`;
     case 'connections':
       return (
-        `all ${formatCount(limit.connections)} ${roomOf(limit, noun)} were busy, ` +
+        `all ${formatCount(limit.connections)} ${roomOf(limit, noun)}, ` +
         `for ${atP99(limit.queuedMs, limit.latencyMs)}`
       );
     case 'event loop':
@@ -124,17 +136,20 @@ export function limitText(limit: ClientLimit, noun: Noun = 'requests'): string {
         `the processors were ${formatShare(limit.machine, 1)} busy, ` +
         `${formatShare(limit.own, 1)} with this client`
       );
-    case 'samples':
-      return `${countOf(limit.count, noun === 'calls' ? noun : 'responses')} ${limit.count === 1 ? 'is' : 'are'} too few for p99`;
+    case 'samples': {
+      const samples = countOf(limit.count, noun === 'calls' ? noun : 'responses');
+      return `${samples} ${limit.count === 1 ? 'is' : 'are'} too few for p99`;
+    }
   }
 }
 
-/** What was busy. */
-function roomOf({ sessions }: ClientLimit & { kind: 'connections' }, noun: Noun): string {
-  if (noun === 'calls') return 'calls that --concurrency allows';
-  return sessions === undefined
-    ? 'connections'
-    : `streams of ${counted(sessions, 'session', 'sessions')}`;
+/** What was busy, and where. */
+function roomOf({ sessions, threads }: FitnessLimit & { kind: 'connections' }, noun: Noun): string {
+  const full = countOf(threads, 'threads');
+  if (noun === 'calls') return `calls of --concurrency were in flight in ${full}`;
+  const streams =
+    sessions === undefined ? 'connections' : `streams of ${countOf(sessions, 'sessions')}`;
+  return `${streams} of ${full} were busy`;
 }
 
 function atP99(partMs: number, latencyMs: number): string {

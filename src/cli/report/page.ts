@@ -37,9 +37,9 @@ export interface LineChart {
   /** The unit of the values: `/s`, ` ms`. */
   readonly unit: string;
   /** Use a logarithmic axis, for values that differ by orders of magnitude. No value may be 0. */
-  readonly logarithmic: boolean;
+  readonly logarithmic?: boolean;
   /** Draw steps: each value holds until the next x. */
-  readonly steps: boolean;
+  readonly steps?: boolean;
   /** The highest value of the axis, for charts that share a scale. */
   readonly top?: number;
   /** Half height, for charts stacked for comparison. */

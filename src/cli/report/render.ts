@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { beside } from '../../load/beside.ts';
+import { safeData } from '../../load/plan/redact.ts';
 import { formatCount, formatShare } from '../format.ts';
+import { writeOutput } from '../output.ts';
 import type { Chart, Facts, Page, Section, Table, Verdict } from './page.ts';
 import { STYLE } from './style.ts';
 
@@ -17,8 +19,14 @@ function escaped(text: string): string {
     .replaceAll('"', '&quot;');
 }
 
+/** Writes a page to a file. */
+export function writePage(path: string, page: Page): void {
+  writeOutput(path, renderPage(page));
+}
+
 /** A self-contained page: it loads nothing, and its policy forbids loading anything. */
-export function renderPage(page: Page): string {
+function renderPage(content: Page): string {
+  const page = safeData(content);
   const charts = page.sections.flatMap((section) => inOrder(section.charts));
   return `<!doctype html>
 <html lang="en">

@@ -54,7 +54,7 @@ thead th { font-size: 12px }
 tbody tr:last-child > * { border-bottom: 0 }
 td { color: var(--strong) }
 .share { width: 50% }
-.parts th { max-width: 320px; overflow: hidden; text-overflow: ellipsis }
+.parts th { white-space: normal; overflow-wrap: anywhere; min-width: 120px }
 .share div { height: 12px; background: var(--blue); border-radius: 2px; min-width: 1px }
 .uplot { font: inherit; width: 100% }
 .u-legend { font-size: 12px; color: var(--text) }
@@ -91,8 +91,7 @@ footer { font-size: 12px; text-align: center }
   .wide th, .wide td { border: 0; padding: 0; text-align: left; white-space: normal }
   .wide th:first-child { grid-column: 1 / -1; font-weight: 600 }
   .wide td::before { content: attr(data-name); display: block; font-size: 11px; color: var(--text) }
-  .share { width: 30% }
-  .parts th { max-width: 130px }
+  .share { width: 20% }
   .uplot .u-legend.u-inline { margin-left: 8px }
 }
 `;

@@ -1,25 +1,23 @@
 import { Command, Option } from 'commander';
-import type { LimiterSpec } from '../../simulate/limiter-specs.ts';
+import { DURATIONS } from '../../load/plan/option-table.ts';
+import { type LimiterSpec, parseLimiter } from '../../simulate/limiter-specs.ts';
 import { parsePattern } from '../../simulate/patterns.ts';
 import { runSimulation, type SimulateOptions } from '../../simulate/run.ts';
 import { parseServer } from '../../simulate/server.ts';
 import { aboutThisRun } from '../about.ts';
-import { formatNumber, formatSpan, paintFor } from '../format.ts';
-import { columnsFor } from '../layout.ts';
-import { parseDuration, parseDurationOrNone } from '../load/options.ts';
-import { writeFiles } from '../output-files.ts';
+import { formatNumber, formatShare, formatSpan } from '../format.ts';
 import {
   checkOutputs,
+  deliver,
   parseOutputPath,
   parseOutputPathOrStdout,
-  summaryStream,
-} from '../output-path.ts';
-import { parsed } from '../parsed.ts';
-import { printError, SAFE_OUTPUT } from '../safe-text.ts';
-import { EXIT_FAILED, exitCode } from './exit-code.ts';
-import { writeJsonReport } from './json-report.ts';
-import { addLimiter, parseInputPath, parseSeed } from './options.ts';
-import { writeReport } from './report.ts';
+  SAFE_OUTPUT,
+  writeJson,
+} from '../output.ts';
+import { writePage } from '../report/render.ts';
+import { parseDuration, parsed, parseInputPath, parseSeed } from '../values.ts';
+import { exitCode, jsonOf } from './outcome.ts';
+import { pageOf } from './page.ts';
 import { renderSummary } from './summary.ts';
 import { writeSvg } from './svg.ts';
 
@@ -90,15 +88,11 @@ export function simulateCommand(version: string): Command {
         .conflicts('arrivals'),
     )
     .option('--no-spread', 'keep timestamps of whole seconds as they are')
-    .option(
-      '-d, --duration <time>',
-      'time to simulate (default: 1m, or the whole file)',
-      parseDuration,
+    .option('-d, --duration <time>', 'time to simulate (default: 1m, or the whole file)', (text) =>
+      parseDuration(text),
     )
-    .option(
-      '-w, --wait <time>',
-      'maximum wait of callers for a token (default: none)',
-      parseDurationOrNone,
+    .option('-w, --wait <time>', 'maximum wait of callers for a token (default: none)', (text) =>
+      parseDuration(text, { ...DURATIONS, orNone: true }),
     )
     .option(
       '--seed <number>',
@@ -128,29 +122,61 @@ export function simulateCommand(version: string): Command {
 }
 
 /** Runs the simulation, prints and writes its result, and returns the exit code. */
-async function run(given: CommandOptions, version: string): Promise<number> {
-  const { stderr } = process;
-  const summary = summaryStream(given.json);
-  try {
-    const startedMs = performance.now();
-    const result = await runSimulation({ ...given, limiters: given.limiter });
-    const tookMs = performance.now() - startedMs;
-    const lines = renderSummary(result, paintFor(summary), columnsFor(summary));
-    summary.write(`${lines.join('\n')}\n`);
-    stderr.write(`${speed(result.durationMs, tookMs)}\n`);
-    const areWritten = writeFiles([
-      { path: given.json, write: (path) => writeJsonReport(path, result, version) },
-      { path: given.svg, write: (path) => writeSvg(path, result) },
-      { path: given.report, write: (path) => writeReport(path, result, aboutThisRun(version)) },
-    ]);
-    return exitCode(result) || (areWritten ? 0 : EXIT_FAILED);
-  } catch (error) {
-    printError(error);
-    return EXIT_FAILED;
-  }
+function run(given: CommandOptions, version: string): Promise<number> {
+  const { limiter: limiters, json, svg, report } = given;
+  const startedMs = performance.now();
+  const onProgress = progressOn(process.stderr);
+  let tookMs = 0;
+  return deliver({
+    json,
+    run: async () => {
+      const result = await runSimulation({ ...given, limiters, onProgress });
+      tookMs = performance.now() - startedMs;
+      return result;
+    },
+    summary: renderSummary,
+    files: (result) => {
+      process.stderr.write(`${speed(result.durationMs, tookMs)}\n`);
+      return [
+        { path: json, write: (path) => writeJson(path, jsonOf(result, version)) },
+        { path: svg, write: (path) => writeSvg(path, result) },
+        { path: report, write: (path) => writePage(path, pageOf(result, aboutThisRun(version))) },
+      ];
+    },
+    exitCode,
+  });
 }
 
 function speed(durationMs: number, tookMs: number): string {
   const times = formatNumber(Math.round(durationMs / tookMs));
   return `${formatSpan(Math.round(durationMs))} simulated in ${formatSpan(Math.round(tookMs))}, ${times} times faster`;
+}
+
+/** Parses one limiter and appends it to the previous ones. */
+function addLimiter(text: string, before: readonly LimiterSpec[] = []): LimiterSpec[] {
+  return [...before, parseLimiter(text)];
+}
+
+/** Long enough to know the speed. */
+const FIRST_MS = 1_000;
+const EVERY_MS = 10_000;
+/** A shorter rest needs no line. */
+const LEAST_LEFT_MS = 5_000;
+
+/** Says how long a long simulation will take, and how far it is. Call with the share simulated. */
+export function progressOn(
+  stream: NodeJS.WritableStream,
+  nowMs = () => performance.now(),
+): (share: number) => void {
+  const startedMs = nowMs();
+  let nextMs = startedMs + FIRST_MS;
+  return (share) => {
+    const atMs = nowMs();
+    if (atMs < nextMs) return;
+    nextMs = atMs + EVERY_MS;
+    const leftMs = (atMs - startedMs) * (1 / share - 1);
+    if (leftMs < LEAST_LEFT_MS) return;
+    const left = formatSpan(1_000 * Math.round(leftMs / 1_000));
+    stream.write(`${formatShare(share, 1)} simulated, about ${left} left; Ctrl-C ends it\n`);
+  };
 }

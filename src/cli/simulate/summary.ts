@@ -1,6 +1,7 @@
 import type { Int32Histogram } from 'hdr-histogram-js';
+import { printableLine, safeText } from '../../load/plan/redact.ts';
 import type { Bound } from '../../simulate/bounds.ts';
-import type { SimulateResult } from '../../simulate/result.ts';
+import type { SimulateResult } from '../../simulate/run.ts';
 import type { LimiterResult } from '../../simulate/simulation.ts';
 import {
   formatCount,
@@ -9,22 +10,15 @@ import {
   formatRate,
   formatShare,
   formatSpan,
-  type Paint,
 } from '../format.ts';
-import { wrapped } from '../layout.ts';
-import { printable } from '../safe-text.ts';
+import { field, INDENT, type Paint, wrapped } from '../terminal.ts';
 
-const LABEL = 12;
 const GAP = '   ';
 
 /** One row of the table: the limiter, then its cells. */
 interface Row {
   readonly name: string;
   readonly cells: readonly string[];
-}
-
-function field(label: string, text: string): string {
-  return `  ${label.padEnd(LABEL)}${text}`;
 }
 
 /** Renders the summary of a simulation for this many columns, at least 60. */
@@ -41,7 +35,7 @@ export function renderSummary(
     '',
     ...boundLines(result, paint),
     '',
-  ].flatMap((line) => wrapped(line, columns, LABEL + 2));
+  ].flatMap((line) => wrapped(line, columns, INDENT));
 }
 
 /** The number of arrivals, the time they span and their rate. */
@@ -60,7 +54,7 @@ function arrivalLines(result: SimulateResult, paint: Paint): string[] {
   const lines = [
     field(
       'Arrivals',
-      `${paint.bold(printable(text))}${seed === undefined ? '' : `, seed ${seed}`}`,
+      `${paint.bold(printableLine(text))}${seed === undefined ? '' : `, seed ${seed}`}`,
     ),
     field('', describeArrivals(result)),
   ];
@@ -71,13 +65,12 @@ function arrivalLines(result: SimulateResult, paint: Paint): string[] {
 }
 
 function fileLines(file: NonNullable<SimulateResult['source']['file']>, paint: Paint): string[] {
-  const { format, startedUs, unreadable, late } = file;
+  const { format, startedUs, unreadable, firstUnreadable = '', late } = file;
   const lines =
     format === undefined ? [] : [field('', paint.dim(`read as ${format}${since(startedUs)}`))];
   if (unreadable > 0) {
-    lines.push(
-      field('', paint.bad(`lines without a timestamp, skipped: ${formatCount(unreadable)}`)),
-    );
+    const text = `lines without a timestamp, skipped: ${formatCount(unreadable)}`;
+    lines.push(field('', paint.bad(`${text}; the first is ${safeText(firstUnreadable)}`)));
   }
   if (late > 0) {
     lines.push(
@@ -146,7 +139,7 @@ function blocks(head: Row, rows: readonly Row[], paint: Paint): string[] {
     `  ${paint.bold(name)}`,
     ...cells.map(
       (cell, column) =>
-        `    ${paint.dim((head.cells[column] ?? '').padEnd(LABEL + 2))}${cell.padStart(width)}`,
+        `    ${paint.dim((head.cells[column] ?? '').padEnd(INDENT))}${cell.padStart(width)}`,
     ),
   ]);
 }

@@ -1,7 +1,7 @@
-import type { SimulateResult } from '../../simulate/result.ts';
+import type { SimulateResult } from '../../simulate/run.ts';
 import { formatNumber, formatSpan } from '../format.ts';
-import { writeOutput } from '../output-files.ts';
-import { highestOf, type RatesByTime, ratesByTime } from './chart-data.ts';
+import { writeOutput } from '../output.ts';
+import { highestOf, type RatesByTime, ratesByTime } from './outcome.ts';
 import { cellsOf, columnsOf, describeArrivals } from './summary.ts';
 
 // Hand-written SVG: three step lines per limiter, and identical output for the same arguments.

@@ -1,12 +1,20 @@
 import { checkOptions, type Known } from '../../known-options.ts';
 import { checkNumber, shown } from '../../options.ts';
-import type { ClosedOptions } from '../closed/run-closed.ts';
-import type { Gate } from '../gates.ts';
-import { type LoadOptions, MAX_RATE, MIN_RATE, type Ramp, type TaskOptions } from '../options.ts';
-import { checkArrivals } from './check-arrivals.ts';
-import { checkGateOptions } from './check-gates.ts';
+import type { Gate } from '../judge/gates.ts';
+import type { DriveOptions } from '../plan/drive-options.ts';
+import {
+  DURATIONS,
+  LOAD_OPTIONS,
+  misuse,
+  type NumberRange,
+  RATES,
+  type Wording,
+} from '../plan/option-table.ts';
+import type { LoadOptions, TaskOptions } from '../plan/options.ts';
+import { MAX_SEED, someSeed } from '../plan/random.ts';
+import type { RateRamp } from '../plan/rate-course.ts';
+import { type Arrivals, type ListedTerms, listedTerms } from '../plan/timetable.ts';
 import { checkTarget, noRequests } from './check-target.ts';
-import type { DriveOptions } from './drive-options.ts';
 
 const KNOWN: Known<DriveOptions> = {
   task: true,
@@ -26,23 +34,31 @@ const KNOWN: Known<DriveOptions> = {
   signal: true,
   onProgress: true,
 };
-const DAY_MS = 86_400_000;
-const MAX_BURST = 1e6;
-const MAX_THREADS = 256;
-const MAX_CONCURRENCY = 1e6;
-const MAX_ROUNDS = 1_000;
-const DURATION = { min: 1, max: DAY_MS };
-const RATE = { min: MIN_RATE, max: MAX_RATE };
+/** How the errors of `drive` name options. */
+const WORDING: Wording = {
+  nameOf: (field) => field,
+  lacks: {
+    rate: 'needs a finite rate, got Infinity',
+    max: 'needs rate Infinity',
+    task: 'needs a task',
+    requests: 'needs a target',
+    https: 'needs an https URL',
+  },
+  arrivals: (kind) => `arrivals.kind '${kind}'`,
+};
 
-/** A checked plan: calls at a rate (open loop) or as fast as possible (closed loop). */
-export type DrivePlan =
-  | { readonly loop: 'open'; readonly options: LoadOptions }
-  | { readonly loop: 'closed'; readonly options: ClosedOptions; readonly gates: readonly Gate[] };
+/** Defaults that depend on the rate, or that the command chooses for itself. */
+const USUAL = { threads: 1, concurrency: 1_000, rounds: 5, warmupMs: 0 };
+const USUAL_AT_MAX = { ...USUAL, concurrency: 1, warmupMs: 500 };
 
-/** Checks the options of {@link drive}. Throws if one is unknown or out of range. */
-export function checkDriveOptions(given: DriveOptions): DrivePlan {
+/**
+ * Checks the options of {@link drive}. Throws if one is unknown or out of range.
+ *
+ * @param processes that share the connections
+ */
+export function checkDriveOptions(given: DriveOptions, processes = 1): LoadOptions {
   const options = checkOptions(given, KNOWN);
-  const { task, target, signal, onProgress } = options;
+  const { task, target, signal, onProgress, rate } = options;
   if ((task === undefined) === (target === undefined)) {
     throw new TypeError(`options must have task or target, got ${task ? 'both' : 'neither'}`);
   }
@@ -52,69 +68,42 @@ export function checkDriveOptions(given: DriveOptions): DrivePlan {
   if (onProgress !== undefined && typeof onProgress !== 'function') {
     throw new TypeError(`onProgress must be a function, got ${shown(onProgress)}`);
   }
-  return options.rate === Number.POSITIVE_INFINITY ? closedPlan(options) : openPlan(options);
-}
-
-function openPlan(options: DriveOptions): DrivePlan {
-  const { target, burst, warmupMs, gates } = options;
-  rejectGiven(options, ['rounds'], 'needs rate Infinity');
-  const threads = checkThreads(options);
-  const lengths = times(options);
-  const terms = checkTerms(options);
-  if (target !== undefined) rejectGiven(options, ['concurrency', 'data'], 'needs a task');
-  return {
-    loop: 'open',
-    options: {
-      ...lengths,
-      ...terms,
-      burst: checkNumber('burst', burst ?? 1, { min: 1, max: MAX_BURST, integer: true }),
-      threads,
-      warmupMs: checkNumber('warmupMs', warmupMs ?? 0, { min: 0, max: DAY_MS }),
-      gates: checkGateOptions(gates, false),
-      latencyByTime: false,
-      ...(target === undefined ? noRequests(threads) : checkTarget(target, threads)),
-      task: target === undefined ? checkTask(options, 1_000) : undefined,
-    },
-  };
-}
-
-function closedPlan(options: DriveOptions): DrivePlan {
-  const { warmupMs, rounds, gates } = options;
-  rejectGiven(options, ['target'], 'needs a finite rate, got Infinity: send requests in a task');
-  rejectGiven(options, ['ramp', 'arrivals', 'burst'], 'needs a finite rate, got Infinity');
-  return {
-    loop: 'closed',
-    options: {
-      task: checkTask(options, 1),
-      threads: checkThreads(options),
-      ...times(options),
-      warmupMs: checkNumber('warmupMs', warmupMs ?? 500, { min: 0, max: DAY_MS }),
-      rounds: checkNumber('rounds', rounds ?? 5, { min: 1, max: MAX_ROUNDS, integer: true }),
-    },
-    gates: checkGateOptions(gates, true),
-  };
-}
-
-/** Throws if one of these options is given. */
-function rejectGiven(
-  options: DriveOptions,
-  names: readonly (keyof DriveOptions)[],
-  why: string,
-): void {
-  for (const name of names) {
-    if (options[name] !== undefined) throw new TypeError(`${name} ${why}`);
+  const isMax = rate === Number.POSITIVE_INFINITY;
+  if (isMax && target !== undefined) {
+    throw new TypeError('target needs a finite rate, got Infinity: send requests in a task');
   }
-}
-
-function checkThreads({ threads }: DriveOptions): number {
-  return checkNumber('threads', threads ?? 1, { min: 1, max: MAX_THREADS, integer: true });
-}
-
-function times({ durationMs, timeoutMs }: DriveOptions): { durationMs: number; timeoutMs: number } {
+  const wrong = misuse(
+    options,
+    { isMax, isTask: task !== undefined, isHttps: true },
+    options.arrivals?.kind,
+    WORDING,
+  );
+  if (wrong !== undefined) throw new TypeError(wrong);
+  const usual = isMax ? USUAL_AT_MAX : USUAL;
+  const number = (field: keyof typeof USUAL | 'burst' | 'timeoutMs' | 'durationMs') =>
+    numberOf(options, field, { ...usual }[field as string]);
+  const threads = number('threads');
+  const lengths = { durationMs: number('durationMs'), timeoutMs: number('timeoutMs') };
   return {
-    durationMs: checkNumber('durationMs', durationMs ?? 10_000, DURATION),
-    timeoutMs: checkNumber('timeoutMs', timeoutMs ?? 5_000, DURATION),
+    ...lengths,
+    ...checkTerms(options),
+    burst: number('burst'),
+    threads,
+    warmupMs: number('warmupMs'),
+    rounds: isMax ? number('rounds') : undefined,
+    gates: checkGates(options.gates, isMax),
+    ...(target === undefined ? noRequests(threads) : checkTarget(target, threads * processes)),
+    task: target === undefined ? checkTask(options, number('concurrency')) : undefined,
   };
+}
+
+/** Checks a number as its definition says. */
+function numberOf(options: DriveOptions, field: keyof DriveOptions, usual?: number): number {
+  const { value, usual: always } = LOAD_OPTIONS.get(field) ?? {};
+  const range: NumberRange = value !== undefined && 'range' in value ? value.range : DURATIONS;
+  const { min, max, integer = false, orNone } = range;
+  const bounds = { min: orNone ? 0 : min, max, integer };
+  return checkNumber(field, options[field] ?? usual ?? always, bounds);
 }
 
 /** When calls come due. A list of instants also says the rate and, by default, the length. */
@@ -124,32 +113,24 @@ function checkTerms(options: DriveOptions) {
   return { ...checkRate(options), ...arrivals };
 }
 
-function checkRate({ rate, ramp }: DriveOptions): { rate: number; ramp: Ramp | undefined } {
+function checkRate({ rate, ramp }: DriveOptions): { rate: number; ramp: RateRamp | undefined } {
   if (ramp === undefined) {
-    return { rate: checkNumber('rate', rate, { ...RATE, orInfinity: true }), ramp };
+    return { rate: checkNumber('rate', rate, { ...RATES, orInfinity: true }), ramp };
   }
   if (rate !== undefined) throw new TypeError(`rate must be omitted with ramp, got ${rate}`);
   const { from, to, overMs } = checkOptions(ramp, { from: true, to: true, overMs: true }, 'ramp');
   return {
-    rate: checkNumber('ramp.to', to, RATE),
+    rate: checkNumber('ramp.to', to, RATES),
     ramp: {
-      from: checkNumber('ramp.from', from, RATE),
+      from: checkNumber('ramp.from', from, RATES),
       to,
-      overMs: checkNumber('ramp.overMs', overMs, DURATION),
+      overMs: checkNumber('ramp.overMs', overMs, DURATIONS),
     },
   };
 }
 
-function checkTask({ task, data, concurrency }: DriveOptions, usual: number): TaskOptions {
-  return {
-    url: taskUrl(task),
-    data,
-    concurrency: checkNumber('concurrency', concurrency ?? usual, {
-      min: 1,
-      max: MAX_CONCURRENCY,
-      integer: true,
-    }),
-  };
+function checkTask({ task, data }: DriveOptions, concurrency: number): TaskOptions {
+  return { url: taskUrl(task), data, concurrency };
 }
 
 function taskUrl(task: unknown): string {
@@ -160,4 +141,86 @@ function taskUrl(task: unknown): string {
     'task must be the file: or data: URL of a module, such as ' +
       `new URL('./task.mjs', import.meta.url), got ${shown(text)}`,
   );
+}
+
+/** When calls come due. Instants of a list are returned as terms that replace those of the run. */
+type CheckedArrivals = { readonly arrivals: Arrivals | undefined } | ListedTerms;
+
+/** Checks the option `arrivals`. */
+function checkArrivals(options: DriveOptions): CheckedArrivals {
+  const { arrivals, durationMs } = options;
+  if (arrivals === undefined) return { arrivals: undefined };
+  switch (arrivals?.kind) {
+    case 'even':
+      checkOptions(arrivals, { kind: true }, 'arrivals');
+      return { arrivals: undefined };
+    case 'poisson': {
+      const { kind, seed } = checkOptions(arrivals, { kind: true, seed: true }, 'arrivals');
+      const range = { min: 0, max: MAX_SEED, integer: true };
+      return {
+        arrivals: {
+          kind,
+          seed: seed === undefined ? someSeed() : checkNumber('arrivals.seed', seed, range),
+        },
+      };
+    }
+    case 'listed': {
+      const known = { kind: true, instantsMs: true } as const;
+      const { instantsMs } = checkOptions(arrivals, known, 'arrivals');
+      return listedTerms(undefined, checkInstants(instantsMs, durationMs), durationMs);
+    }
+    default: {
+      const kind = shown((arrivals as { kind?: unknown } | undefined)?.kind);
+      throw new TypeError(`arrivals.kind must be 'even', 'poisson' or 'listed', got ${kind}`);
+    }
+  }
+}
+
+/** The instants before the end, in microseconds. */
+function checkInstants(given: unknown, durationMs = Number.POSITIVE_INFINITY): Float64Array {
+  const list = given instanceof Float64Array || Array.isArray(given) ? given : undefined;
+  if (list === undefined) {
+    throw new TypeError(
+      `arrivals.instantsMs must be an array of numbers or a Float64Array, got ${shown(given)}`,
+    );
+  }
+  let beforeMs = 0;
+  for (const [at, ms] of list.entries()) {
+    const name = `arrivals.instantsMs[${at}]`;
+    beforeMs = checkNumber(name, ms, { min: beforeMs, max: DURATIONS.max });
+  }
+  const instantsUs = Float64Array.from(list, (ms: number) => ms * 1_000);
+  const instants = instantsUs.filter((us) => us < durationMs * 1_000);
+  if (instants.length === 0) {
+    throw new RangeError('arrivals.instantsMs must have an instant before the end of the run');
+  }
+  return instants;
+}
+
+/** Checks the option `gates`. */
+function checkGates(gates: unknown, isClosed: boolean): Gate[] {
+  if (gates === undefined) return [];
+  if (!Array.isArray(gates)) throw new TypeError(`gates must be an array, got ${shown(gates)}`);
+  return gates.map((gate: Gate, at) => checkGate(gate, `gates[${at}]`, isClosed));
+}
+
+const SHARE = { min: 0, max: 1 };
+const GATES = {
+  latency: { percentile: { above: 0, max: 100 }, maxMs: { above: 0 } },
+  errors: { maxShare: SHARE },
+  rate: { minShare: SHARE },
+};
+
+function checkGate(gate: Gate, name: string, isMax: boolean): Gate {
+  const kind: unknown = gate?.kind;
+  if (kind !== 'latency' && kind !== 'errors' && kind !== 'rate') {
+    throw new TypeError(`${name}.kind must be 'latency', 'errors' or 'rate', got ${shown(kind)}`);
+  }
+  const bounds = Object.entries(GATES[kind]);
+  const names = ['kind', ...bounds.map(([one]) => one)];
+  const known = Object.fromEntries(names.map((one) => [one, true as const]));
+  const given = checkOptions<Readonly<Record<string, unknown>>>({ ...gate }, known, name);
+  if (kind === 'rate' && isMax) throw new TypeError(`${name}: needs a finite rate, got Infinity`);
+  for (const [one, range] of bounds) checkNumber(`${name}.${one}`, given[one], range);
+  return gate;
 }

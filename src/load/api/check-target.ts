@@ -1,9 +1,17 @@
 import { checkOptions, type Known } from '../../known-options.ts';
-import { checkNumber, checkObject, shown } from '../../options.ts';
-import type { Header, LoadOptions } from '../options.ts';
-import { isHeader, isMethod, isReservedHeader } from '../request-rules.ts';
-import { checkTransport } from './check-transport.ts';
-import type { HttpTarget } from './drive-options.ts';
+import { checkFlag, checkNumber, checkObject, shown } from '../../options.ts';
+import type { HttpTarget, TargetTls } from '../plan/drive-options.ts';
+import { OPTION_GROUPS } from '../plan/option-table.ts';
+import type { Header, LoadOptions } from '../plan/options.ts';
+import { isHeader, isMethod, isReservedHeader } from '../plan/request.ts';
+import {
+  checkAuthorities,
+  checkCertificate,
+  isPem,
+  isServername,
+  type TlsTerms,
+  type Transport,
+} from '../plan/transport.ts';
 
 const KNOWN: Known<HttpTarget> = {
   url: true,
@@ -15,8 +23,8 @@ const KNOWN: Known<HttpTarget> = {
   socketPath: true,
   tls: true,
 };
+/** Unless there are more threads. */
 const DEFAULT_CONNECTIONS = 64;
-const MOST_CONNECTIONS = 65_536;
 
 /** The options of a run that describe requests. */
 export type RequestOptions = Pick<
@@ -45,13 +53,19 @@ export function checkTarget(target: HttpTarget, threads: number): RequestOptions
     method: checkMethod(method ?? (content === undefined ? 'GET' : 'POST')),
     headers: checkHeaders(headers ?? {}),
     body: content,
-    connections: checkNumber('target.connections', connections ?? usual, {
-      min: threads,
-      max: MOST_CONNECTIONS,
-      integer: true,
-    }),
+    connections: checkConnections(connections ?? usual, threads),
     transport,
   };
+}
+
+function checkConnections(connections: number, threads: number): number {
+  const { range } = OPTION_GROUPS.Requests.connections.value;
+  const { min, max } = range;
+  checkNumber('target.connections', connections, { min, max, integer: true });
+  if (connections >= threads) return connections;
+  throw new RangeError(
+    `target.connections must be at least ${threads}, one for each thread, got ${connections}`,
+  );
 }
 
 function checkUrl(value: unknown): string {
@@ -97,4 +111,77 @@ function checkBody(body: unknown): Uint8Array | undefined {
   if (body === undefined || body instanceof Uint8Array) return body;
   if (typeof body === 'string') return new TextEncoder().encode(body);
   throw new TypeError(`target.body must be a string or a Uint8Array, got ${shown(body)}`);
+}
+
+const KNOWN_TLS: Known<TargetTls> = {
+  insecure: true,
+  cert: true,
+  key: true,
+  ca: true,
+  servername: true,
+};
+
+/** Checks how to connect to a target; undefined for HTTP/1.1 over TCP with the usual TLS. */
+function checkTransport(
+  { http2, socketPath, tls }: Pick<HttpTarget, 'http2' | 'socketPath' | 'tls'>,
+  url: string,
+): Transport | undefined {
+  const transport = {
+    socketPath: checkSocketPath(socketPath),
+    http2: http2 === undefined ? undefined : checkFlag('target.http2', http2, false),
+    tls: tls === undefined ? undefined : checkTls(tls, url),
+  };
+  return Object.values(transport).every((term) => term === undefined) ? undefined : transport;
+}
+
+function checkSocketPath(path: unknown): string | undefined {
+  if (path === undefined || (typeof path === 'string' && path !== '')) return path;
+  throw new TypeError(`target.socketPath must be the path of a socket, got ${shown(path)}`);
+}
+
+function checkTls(given: TargetTls, url: string): TlsTerms {
+  const { insecure, cert, key, ca, servername } = checkOptions(given, KNOWN_TLS, 'target.tls');
+  if (!url.startsWith('https:')) throw new TypeError('target.tls needs an https URL');
+  if ((cert === undefined) !== (key === undefined)) {
+    const [one, other] = cert === undefined ? ['key', 'cert'] : ['cert', 'key'];
+    throw new TypeError(`target.tls.${one} needs target.tls.${other}`);
+  }
+  const terms = {
+    insecure:
+      insecure === undefined ? undefined : checkFlag('target.tls.insecure', insecure, false),
+    cert: checkPem('cert', cert),
+    key: checkPem('key', key),
+    ca: checkPem('ca', ca),
+    servername: checkServername(servername),
+  };
+  if (terms.insecure === true && terms.ca !== undefined) {
+    throw new TypeError(
+      'target.tls.ca cannot be used with target.tls.insecure: it accepts any certificate',
+    );
+  }
+  usable('target.tls.cert and target.tls.key', () => checkCertificate(terms.cert, terms.key));
+  usable('target.tls.ca', () => terms.ca !== undefined && checkAuthorities(terms.ca));
+  return terms;
+}
+
+/** Errors leave out the value, which may be a private key. */
+function checkPem(name: string, value: unknown): string | undefined {
+  if (value === undefined) return undefined;
+  const text = value instanceof Uint8Array ? new TextDecoder().decode(value) : value;
+  if (typeof text === 'string' && isPem(text)) return text;
+  throw new TypeError(`target.tls.${name} must be text in PEM, which begins with -----BEGIN`);
+}
+
+function checkServername(name: unknown): string | undefined {
+  if (name === undefined || (typeof name === 'string' && isServername(name))) return name;
+  throw new TypeError(`target.tls.servername must be the name of a host, got ${shown(name)}`);
+}
+
+function usable(names: string, use: () => unknown): void {
+  try {
+    use();
+  } catch (error) {
+    const { message } = error as Error;
+    throw new TypeError(`${names} cannot be used: ${message}`, { cause: error });
+  }
 }

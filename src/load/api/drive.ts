@@ -1,14 +1,9 @@
 import { onAbort } from '../../time/on-abort.ts';
-import { runClosed } from '../closed/run-closed.ts';
-import type { Progress } from '../drive.ts';
-import { InterruptedError } from '../interrupted-error.ts';
-import { runLoad } from '../run.ts';
-import { checkDriveOptions, type DrivePlan } from './check-options.ts';
-import { closedResult } from './closed-result.ts';
-import type { DriveOptions } from './drive-options.ts';
-import type { DriveResult } from './drive-result.ts';
-import { openResult } from './open-result.ts';
-import type { DriveProgress } from './progress.ts';
+import type { DriveResult } from '../judge/drive-result.ts';
+import type { DriveOptions, DriveProgress } from '../plan/drive-options.ts';
+import { runLoad } from '../threads/run.ts';
+import { InterruptedError } from '../threads/thread-handle.ts';
+import { checkDriveOptions } from './check-options.ts';
 
 /**
  * Calls your module, or sends HTTP requests, from several threads at one exact rate. With
@@ -31,7 +26,7 @@ import type { DriveProgress } from './progress.ts';
  * ```
  */
 export async function drive<Data = unknown>(options: DriveOptions<Data>): Promise<DriveResult> {
-  const plan = checkDriveOptions(options);
+  const checked = checkDriveOptions(options);
   const { signal, onProgress } = options;
   signal?.throwIfAborted();
   const stop = new AbortController();
@@ -48,7 +43,14 @@ export async function drive<Data = unknown>(options: DriveOptions<Data>): Promis
     }
   };
   try {
-    const result = await run(plan, stop.signal, report);
+    const result = await runLoad(checked, {
+      stop: stop.signal,
+      onProgress: ({ elapsedMs, admitted: calls, failed, waiting, finishing }) =>
+        report({ elapsedMs, calls, failed, waiting, finishing }),
+    });
+    if (stop.signal.aborted && result.elapsedMs === 0) {
+      throw new InterruptedError('stopped during the warm-up');
+    }
     if (thrown !== undefined) throw thrown.error;
     return result;
   } catch (error) {
@@ -58,34 +60,4 @@ export async function drive<Data = unknown>(options: DriveOptions<Data>): Promis
   } finally {
     forget();
   }
-}
-
-async function run(
-  plan: DrivePlan,
-  stop: AbortSignal,
-  report: (progress: DriveProgress) => void,
-): Promise<DriveResult> {
-  if (plan.loop === 'open') {
-    const onProgress = ({ elapsedMs, admitted, failed, waiting, finishing }: Progress) => {
-      report({ elapsedMs, calls: admitted, failed, waiting, finishing });
-    };
-    const result = await runLoad(plan.options, { stop, onProgress });
-    if (stop.aborted && result.elapsedMs === 0) {
-      throw new InterruptedError('stopped during the warm-up');
-    }
-    return openResult(result);
-  }
-  const { options, gates } = plan;
-  const result = await runClosed(options, {
-    stop,
-    onProgress: ({ elapsedMs, counters: { sent, succeeded, failed } }) =>
-      report({
-        elapsedMs,
-        calls: sent,
-        failed,
-        waiting: sent - succeeded - failed,
-        finishing: false,
-      }),
-  });
-  return closedResult(result, options, gates);
 }

@@ -1,9 +1,38 @@
-import type { RequestCounts } from '../tally.ts';
-import { type Failure, failureOf } from '../task/failure.ts';
-import type { TaskModule } from '../task/task.ts';
-import { isThenable } from '../task/thenable.ts';
-import { LoopCall } from './loop-call.ts';
-import { Pace } from './pace.ts';
+import type { CallCounts, RunningCounts } from '../measure/tally.ts';
+import { STOPPED, STOPPED_MS } from '../send/work.ts';
+import type { TaskCall, TaskModule } from '../task/task.ts';
+import { type Failure, failureOf } from '../task/task-module.ts';
+import { isThenable } from '../task/task-work.ts';
+import { type Batch, Pace } from './pace.ts';
+
+/** The object passed to all calls of one lane in turn. */
+export class LoopCall implements TaskCall {
+  readonly thread: number;
+  /** Start of the round. */
+  dueUs = 0;
+  sequence = 0;
+  #controller: AbortController | undefined;
+
+  constructor(thread: number) {
+    this.thread = thread;
+  }
+
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    return this.#controller.signal;
+  }
+
+  /** Starts the next call of a lane. */
+  static begin(call: LoopCall, sequence: number): void {
+    call.sequence = sequence;
+    if (call.#controller !== undefined) call.#controller = undefined;
+  }
+
+  /** Aborts the signal of a lane's call. */
+  static abort(call: LoopCall, reason: Error): void {
+    call.#controller?.abort(reason);
+  }
+}
 
 export interface CallLoopOptions {
   readonly task: TaskModule['default'];
@@ -15,7 +44,7 @@ export interface CallLoopOptions {
   readonly now: () => number;
   /** Whether to end early. Checked at each clock reading. */
   readonly isStopped: (nowUs: number) => boolean;
-  /** Called with the total time of the calls between two clock readings. */
+  /** Called with calls and their total time. A long call is a sample by itself. */
   readonly onSample: (us: number, calls: number) => void;
   readonly onFailure: (failure: Failure) => void;
 }
@@ -23,14 +52,20 @@ export interface CallLoopOptions {
 interface Lane {
   readonly call: LoopCall;
   readonly pace: Pace;
+  /** When its batch began, and the calls of the batch that have ended. */
+  fromUs: number;
+  ended: number;
   /** The call in flight at the last check, and since when. */
   seen: number;
   seenUs: number;
   isAbandoned: boolean;
 }
 
-/** Checks for hanging calls per timeout. */
+/** Checks for hanging calls per timeout, and at least so often. */
 const LOOKS_PER_TIMEOUT = 10;
+const LOOK_MS = 250;
+/** An asynchronous call takes so much longer than the clock that a few of them hide its cost. */
+const MOST_ASYNC_CALLS = 16;
 
 /** Makes calls as fast as possible: in a tight loop, or in lanes if the task is async. */
 export class CallLoop {
@@ -38,7 +73,7 @@ export class CallLoop {
   #call: LoopCall;
   readonly #pace = new Pace();
   #sequence = 0;
-  #counters: RequestCounts = { sent: 0, succeeded: 0, failed: 0 };
+  #counters: RunningCounts = { sent: 0, succeeded: 0, failed: 0 };
   /** Holds the last call's result, so that the compiler can't optimize the call away. */
   sink: unknown;
   /** The first call of the running tight loop. */
@@ -46,6 +81,8 @@ export class CallLoop {
   #isAsync = false;
   #endUs = 0;
   #lastUs = 0;
+  /** When the watch saw that the run was stopped. */
+  #stoppedUs: number | undefined;
   /** When the watch saw the end of the round while calls were hanging. */
   #overUs = 0;
   #lanes = new Set<Lane>();
@@ -57,7 +94,7 @@ export class CallLoop {
   }
 
   /** The calls of the current round. */
-  get counters(): RequestCounts {
+  get counters(): CallCounts {
     return this.#counters;
   }
 
@@ -76,18 +113,20 @@ export class CallLoop {
 
   /** Calls until the end, or until a call returns a promise, which it returns. */
   #tightLoop(): PromiseLike<unknown> | undefined {
-    const { now, onSample } = this.#options;
+    const { now } = this.#options;
     const pace = this.#pace;
     let fromUs = now();
     // Even a thread that was delayed for the whole round makes some calls.
     do {
       const before = this.#counters.sent;
-      const answer = this.#callMany(pace.calls);
+      const { answer, failure } = this.#callMany(pace.calls);
       const nowUs = now();
       const calls = this.#counters.sent - before;
-      if (answer !== undefined) return answer;
-      onSample(nowUs - fromUs, calls);
-      pace.adapt(nowUs - fromUs);
+      if (answer !== undefined) {
+        if (calls > 1) this.#sample(pace, { us: nowUs - fromUs, calls: calls - 1 }, undefined);
+        return answer;
+      }
+      this.#sample(pace, { us: nowUs - fromUs, calls }, failure);
       fromUs = nowUs;
     } while (!this.#isOver(fromUs));
     return undefined;
@@ -99,7 +138,7 @@ export class CallLoop {
   }
 
   /** Makes up to `count` calls; stops after one that throws or returns a promise. */
-  #callMany(count: number): PromiseLike<unknown> | undefined {
+  #callMany(count: number): { answer?: PromiseLike<unknown>; failure?: Failure } {
     const { task } = this.#options;
     const call = this.#call;
     let sequence = this.#sequence;
@@ -114,7 +153,7 @@ export class CallLoop {
           this.#endBurst(sequence - 1);
           this.#counters.sent += 1;
           this.#sequence = sequence;
-          return answer;
+          return { answer };
         }
         this.sink = answer;
       }
@@ -122,10 +161,32 @@ export class CallLoop {
     } catch (error) {
       this.#endBurst(sequence - 1);
       this.#counters.sent += 1;
-      this.#fail(failureOf(error));
+      this.#sequence = sequence;
+      return { failure: failureOf(error) };
     }
     this.#sequence = sequence;
-    return undefined;
+    return {};
+  }
+
+  /**
+   * Records a batch. A call that took longer than the timeout has failed, whatever its outcome.
+   *
+   * @param failure of the batch's last call, which is not counted yet
+   */
+  #sample(pace: Pace, batch: Batch, failure: Failure | undefined): void {
+    const { onSample, timeoutMs } = this.#options;
+    const longestUs = pace.take(batch);
+    const others = batch.calls - (longestUs > 0 ? 1 : 0);
+    if (longestUs > 0) onSample(longestUs, 1);
+    if (others > 0) onSample(batch.us - longestUs, others);
+    if (longestUs >= timeoutMs * 1_000) {
+      if (failure === undefined) this.#counters.succeeded -= 1;
+      this.#fail({ kind: 'timed out', example: this.#tooLong });
+    } else if (failure !== undefined) this.#fail(failure);
+  }
+
+  get #tooLong(): string {
+    return `the call took longer than ${this.#options.timeoutMs} ms`;
   }
 
   /** Counts the tight loop's calls before this one as succeeded. */
@@ -160,26 +221,30 @@ export class CallLoop {
     );
     for (const [at, lane] of lanes.entries())
       void this.#runLane(lane, at === 0 ? first : undefined);
-    const watch = setInterval(() => this.#abandonHanging(startUs), timeoutMs / LOOKS_PER_TIMEOUT);
+    const lookMs = Math.min(timeoutMs / LOOKS_PER_TIMEOUT, LOOK_MS);
+    const watch = setInterval(() => this.#abandonHanging(startUs), lookMs);
     await ended;
     clearInterval(watch);
   }
 
   #addLane(startUs: number, call = new LoopCall(this.#options.thread)): Lane {
     call.dueUs = startUs;
-    const lane = { call, pace: new Pace(), seen: -1, seenUs: 0, isAbandoned: false };
+    const pace = new Pace(MOST_ASYNC_CALLS);
+    const lane = { call, pace, fromUs: 0, ended: 0, seen: -1, seenUs: 0, isAbandoned: false };
     this.#lanes.add(lane);
     return lane;
   }
 
   async #runLane(lane: Lane, first: PromiseLike<unknown> | undefined): Promise<void> {
-    const { task, now, onSample } = this.#options;
+    const { task, now } = this.#options;
     const { call, pace } = lane;
     let pending = first;
-    let fromUs = now();
+    lane.fromUs = now();
     do {
       const calls = pending === undefined ? pace.calls : 1;
-      for (let i = 0; i < calls; i++) {
+      let failure: Failure | undefined;
+      lane.ended = 0;
+      while (lane.ended < calls && failure === undefined) {
         try {
           if (pending === undefined) {
             LoopCall.begin(call, this.#sequence++);
@@ -191,15 +256,15 @@ export class CallLoop {
           this.#counters.succeeded += 1;
         } catch (error) {
           if (lane.isAbandoned) return;
-          this.#fail(failureOf(error));
+          failure = failureOf(error);
         }
+        lane.ended += 1;
       }
       pending = undefined;
       const nowUs = now();
-      onSample(nowUs - fromUs, calls);
-      pace.adapt(nowUs - fromUs);
-      fromUs = nowUs;
-    } while (!this.#isOver(fromUs));
+      this.#sample(pace, { us: nowUs - lane.fromUs, calls: lane.ended }, failure);
+      lane.fromUs = nowUs;
+    } while (!this.#isOver(lane.fromUs));
     this.#removeLane(lane);
   }
 
@@ -208,24 +273,31 @@ export class CallLoop {
     if (this.#lanes.size === 0) this.#onLanesEnded();
   }
 
-  /** Counts overdue calls as failed and replaces their lanes. */
+  /** Counts overdue calls, and those of a stopped run, as failed and replaces overdue lanes. */
   #abandonHanging(startUs: number): void {
-    const { now, timeoutMs, onSample } = this.#options;
+    const { now, timeoutMs } = this.#options;
     const nowUs = now();
-    const goesOn = nowUs < this.#endUs && !this.#options.isStopped(nowUs);
+    const isStopped = this.#options.isStopped(nowUs);
+    if (isStopped) this.#stoppedUs ??= nowUs;
+    const isCut = nowUs - (this.#stoppedUs ?? nowUs) >= STOPPED_MS * 1_000;
+    const goesOn = nowUs < this.#endUs && !isStopped;
     if (!goesOn && this.#overUs === 0) this.#overUs = Math.min(nowUs, this.#endUs);
     for (const lane of [...this.#lanes]) {
       if (lane.seen !== lane.call.sequence) {
         lane.seen = lane.call.sequence;
         lane.seenUs = nowUs;
-      } else if (nowUs - lane.seenUs >= timeoutMs * 1_000) {
-        const example = `the call took longer than ${timeoutMs} ms`;
+      }
+      const isOverdue = nowUs - lane.seenUs >= timeoutMs * 1_000;
+      if (isOverdue || isCut) {
         lane.isAbandoned = true;
         // The hanging task may still hold the old object.
         if (lane.call === this.#call) this.#call = new LoopCall(this.#options.thread);
-        this.#fail({ kind: 'timed out', example });
-        onSample(nowUs - lane.seenUs, 1);
-        LoopCall.abort(lane.call, new DOMException(example, 'TimeoutError'));
+        const [kind, example, name] = isOverdue
+          ? ['timed out', this.#tooLong, 'TimeoutError']
+          : ['interrupted', STOPPED, 'AbortError'];
+        const batch = { us: nowUs - lane.fromUs, calls: lane.ended + 1 };
+        this.#sample(lane.pace, batch, { kind, example });
+        LoopCall.abort(lane.call, new DOMException(example, name));
         if (goesOn) void this.#runLane(this.#addLane(startUs), undefined);
         this.#removeLane(lane);
       }

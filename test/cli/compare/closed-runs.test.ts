@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { compareRuns, type RunFigures } from '../../../src/load/comparison.ts';
-import { Tally } from '../../../src/load/tally.ts';
+import { compareRuns, type RunFigures } from '../../../src/load/judge/comparison.ts';
+import { Tally } from '../../../src/load/measure/tally.ts';
 import { drive } from '../../../src/load.ts';
 import { compare, RunFolder } from './recorded-runs.ts';
 
@@ -24,8 +24,11 @@ function record(name: string, { rounds, failed = 0, edit }: Recorded): string {
     machine: { processors: 4 },
     loop: 'closed',
     interrupted: false,
-    target: { task: 'file:///task.mjs', concurrency: 1, dataBytes: 0 },
-    options: { ratePerSecond: 'max', threads: 2, rounds: rounds.length, durationMs: 1_000 },
+    url: 'file:///task.mjs',
+    options: {
+      ...{ ratePerSecond: 'max', threads: 2, rounds: rounds.length, durationMs: 1_000 },
+      ...{ concurrency: 1, dataBytes: 0, request: null },
+    },
     elapsedMs: 1_000,
     calls: { sent: 10_000, succeeded: 10_000 - failed, failed },
     times: { latency: { hdrHistogram: EMPTY } },

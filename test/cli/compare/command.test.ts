@@ -71,7 +71,7 @@ describe('zerotime compare', () => {
 
   it('does not pass a gate for want of requests', async () => {
     const empty = runs.record('empty.json', {
-      change: { tally: new (await import('../../../src/load/tally.ts')).Tally() },
+      change: { tally: new (await import('../../../src/load/measure/tally.ts')).Tally() },
     });
     const { code, stdout } = await compare(
       ...[empty, empty, '--max-slower', '5%', '--max-more-errors', '1%'],
@@ -82,7 +82,7 @@ describe('zerotime compare', () => {
   });
 
   it('does not take runs whose requests all failed for fast ones', async () => {
-    const { Tally } = await import('../../../src/load/tally.ts');
+    const { Tally } = await import('../../../src/load/measure/tally.ts');
     const down = ['1', '2'].map((name) =>
       runs.record(`down${name}.json`, { change: { tally: new Tally() } }),
     );
@@ -133,10 +133,9 @@ describe('zerotime compare', () => {
   });
 
   it('fits 60 columns', async () => {
-    const { PLAIN } = await import('../../../src/cli/format.ts');
-    const { compareSides } = await import('../../../src/cli/compare/comparison.ts');
+    const { PLAIN } = await import('../../../src/cli/terminal.ts');
+    const { compareSides, sideOf } = await import('../../../src/cli/compare/comparison.ts');
     const { readRun } = await import('../../../src/cli/compare/recorded-run.ts');
-    const { sideOf } = await import('../../../src/cli/compare/sides.ts');
     const { renderSummary } = await import('../../../src/cli/compare/summary.ts');
     const named = (path: string) => sideOf([{ ...readRun(path), path: path.slice(-9) }]);
     const comparison = compareSides(

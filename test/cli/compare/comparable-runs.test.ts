@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { resultOf } from '../support/load-result.ts';
+import { FITNESS, OPTIONS } from '../support/load-result.ts';
 import { compare, RunFolder } from './recorded-runs.ts';
 
 const runs = new RunFolder();
 
 const BASE = runs.record('base.json');
 const SAME = runs.record('same.json');
-const { options, fitness } = resultOf();
+const [options, fitness] = [OPTIONS, FITNESS];
 
 describe('zerotime compare', () => {
   it('compares arrivals at random, whatever their seeds, with no others', async () => {
@@ -71,18 +71,48 @@ describe('zerotime compare', () => {
     expect((await compare(one ?? '', two ?? '')).code).toBe(0);
   });
 
+  it('compares runs that sent other tokens, and says so', async () => {
+    const [one = '', two = ''] = ['a', 'b'].map((token) =>
+      runs.record(`token-${token}.json`, {
+        change: { options: { ...options, headers: [['Authorization', `Bearer ${token}`]] } },
+      }),
+    );
+    const { code, stdout } = await compare(one, two);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/secret headers: hash:[0-9a-f]{8} in/);
+  });
+
+  it('draws the maximum over time if a run is too short for p99', async () => {
+    const short = runs.record('short.json', {
+      edit: (data) => {
+        const slots = data['latencyByTime'] as object[];
+        data['latencyByTime'] = slots.map((slot) => ({ ...slot, p99Ms: null }));
+      },
+    });
+    const page = runs.at('short.html');
+    const titleOf = async (...files: string[]) => {
+      await compare(...files, '--report', page);
+      return /(?:p99|Maximum) from due to answered, by due time/.exec(
+        readFileSync(page, 'utf8'),
+      )?.[0];
+    };
+    expect(await titleOf(BASE, SAME)).toBe('p99 from due to answered, by due time');
+    expect(await titleOf(BASE, short)).toBe('Maximum from due to answered, by due time');
+  });
+
   it('compares calls of a task as well', async () => {
     const [one = '', two = ''] = ['1', '2'].map((name) =>
       runs.record(`calls${name}.json`, {
         edit: (data) => {
-          data['calls'] = data['requests'];
-          data['requests'] = undefined;
-          data['target'] = { task: 'file:///task.mjs', concurrency: 64 };
+          data['url'] = 'file:///task.mjs';
+          data['options'] = { ...(data['options'] as object), request: null, concurrency: 64 };
         },
       }),
     );
     expect((await compare(one, two)).code).toBe(0);
-    expect((await compare(BASE, two)).stderr).toContain(`task: none in ${BASE}; file:///task.mjs`);
+    expect((await compare(BASE, two)).stderr).toContain(
+      `url: http://example.com/ in ${BASE}; file:///task.mjs`,
+    );
   });
 
   it('tells what to mind: other versions, machines, and runs that measured badly', async () => {
@@ -93,14 +123,14 @@ describe('zerotime compare', () => {
       },
       edit: (data) => {
         data['node'] = 'v26.0.0';
-        data['machine'] = undefined;
+        data['machine'] = { processor: 'Some processor', processors: 4 };
         data['latencyByTime'] = undefined;
         data['guarantee'] = { held: false };
       },
     });
     const { stdout } = await compare(BASE, odd);
-    expect(stdout).toContain(`Node.js: v20.0.0 in ${BASE}; v26.0.0 in ${odd}`);
-    expect(stdout).toMatch(/machine: Some processor, 4, /);
+    expect(stdout).toContain(`Node.js: ${process.version} in ${BASE}; v26.0.0 in ${odd}`);
+    expect(stdout).toMatch(/machine: .*; Some processor, 4 in /);
     expect(stdout).toContain('the guarantee was broken; ended after 500 ms of 1000; not fit to');
     expect(stdout).toContain('not fit to measure: 3 responses are too few for p99');
   });
@@ -112,8 +142,8 @@ describe('zerotime compare', () => {
     [[BASE, runs.write('text.json', 'no JSON')], /text\.json cannot be read as JSON/],
     [[BASE, runs.write('list.json', '[]')], /list\.json is not a result .*: run must be an object/],
     [
-      [BASE, runs.write('half.json', '{"requests":{}}')],
-      /half\.json is not a result .*times must be/,
+      [BASE, runs.write('half.json', '{"calls":{}}')],
+      /half\.json is not a result .*options must be an object/,
     ],
     [[BASE, SAME, '--allow', 'url,'], /comma-separated list of names/],
     [[BASE, SAME, '--max-slower', '5'], /share from 0% to 100%/],
@@ -124,7 +154,7 @@ describe('zerotime compare', () => {
   });
 
   it.each([
-    ['requests', 5],
+    ['calls', 5],
     ['admittedPer100Ms', ['a']],
     ['elapsedMs', '5'],
     ['times', { latency: { hdrHistogram: 5 } }],

@@ -2,10 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
-import { jsonReport } from '../../../src/cli/load/json-report.ts';
-import type { LoadResult } from '../../../src/load/result.ts';
-import { Tally } from '../../../src/load/tally.ts';
-import { ABOUT, RATE, resultOf } from '../support/load-result.ts';
+import { jsonOf } from '../../../src/cli/load/outcome.ts';
+import { Tally } from '../../../src/load/measure/tally.ts';
+import { ABOUT, type Change, RATE, resultOf } from '../support/load-result.ts';
 import { runInProcess } from '../support/run-in-process.ts';
 
 /** Latencies of 1 to 2 ms, `factor` times as long, with some failures. */
@@ -24,7 +23,7 @@ export interface Recorded {
   /** How many times as long all latencies are. */
   readonly factor?: number;
   readonly failures?: number;
-  readonly change?: Partial<LoadResult>;
+  readonly change?: Change;
   /** Changes the data of the file. */
   readonly edit?: (data: Record<string, unknown>) => void;
 }
@@ -46,7 +45,8 @@ export class RunFolder {
   record(name: string, recorded: Recorded = {}): string {
     const { factor = 1, failures = 0, change = {}, edit } = recorded;
     const tally = tallyOf(factor, failures);
-    const data = jsonReport(resultOf({ tally, ...change }), ABOUT) as Record<string, unknown>;
+    tally.counters.sent = change.sent ?? RATE;
+    const data = jsonOf(resultOf({ tally, ...change }), ABOUT) as Record<string, unknown>;
     edit?.(data);
     return this.write(name, JSON.stringify(data));
   }

@@ -2,12 +2,14 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { formatShortTime, PLAIN } from '../../../src/cli/format.ts';
-import { renderClosedSummary } from '../../../src/cli/load/closed-summary.ts';
-import { closedResult } from '../../../src/load/api/closed-result.ts';
-import type { ClosedResult } from '../../../src/load/closed/run-closed.ts';
-import { Samples } from '../../../src/load/closed/samples.ts';
+import { formatShortTime } from '../../../src/cli/format.ts';
+import { renderSummary } from '../../../src/cli/load/summary.ts';
+import { PLAIN } from '../../../src/cli/terminal.ts';
+import { closedFigures, type RoundOfAll } from '../../../src/load/closed/run-rounds.ts';
+import { resultOf as driveResult } from '../../../src/load/judge/result-of.ts';
+import { Tally, totalOf } from '../../../src/load/measure/tally.ts';
 import type { DriveResult } from '../../../src/load.ts';
+import { loadOptions } from '../../support/load-options.ts';
 import { runInProcess } from '../support/run-in-process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'zerotime-closed-'));
@@ -21,6 +23,8 @@ function file(name: string, text: string): string {
 
 const TASK = file('task.mjs', 'export default ({ sequence }) => Math.sqrt(sequence);');
 const MAX = ['--rate', 'max', '-t', '2', '-d', '60ms', '--rounds', '3', '--warmup', '20ms'];
+
+const VERSION: string = JSON.parse(readFileSync('package.json', 'utf8')).version;
 
 const load = (...args: string[]) => runInProcess(['load', ...args]);
 
@@ -41,11 +45,19 @@ describe('zerotime load --rate max', () => {
     expect(code).toBe(0);
     const result = JSON.parse(readFileSync(`${json}`, 'utf8'));
     expect(result).toMatchObject({
-      zerotime: '9.9.9',
+      zerotime: VERSION,
       exitCode: 0,
       loop: 'closed',
-      target: { task: `file://${TASK}`, concurrency: 1, dataBytes: 0 },
-      options: { ratePerSecond: 'max', threads: 2, rounds: 3, durationMs: 60, warmupMs: 20 },
+      url: `file://${TASK}`,
+      options: {
+        ratePerSecond: 'max',
+        concurrency: 1,
+        dataBytes: 0,
+        threads: 2,
+        rounds: 3,
+        durationMs: 60,
+        warmupMs: 20,
+      },
       blocked: null,
       closed: { rounds: [{ threads: [{}, {}] }, {}, {}] },
     });
@@ -143,32 +155,36 @@ function resultOf(
   rounds: readonly (readonly (readonly [calls: number, us: number] | undefined)[])[],
   crash?: string,
 ): DriveResult {
-  const samples = new Samples();
-  for (const round of rounds)
-    for (const thread of round) if (thread) samples.record(thread[1], thread[0]);
-  const made: ClosedResult = {
+  const tally = new Tally(undefined, 'ns');
+  const made: RoundOfAll[] = rounds.map((round) =>
+    round.map((thread) => {
+      if (thread === undefined) return undefined;
+      const [sent, elapsedUs] = thread;
+      tally.record('response', elapsedUs / sent, sent);
+      return { counters: { sent, succeeded: sent, failed: 0 }, elapsedUs };
+    }),
+  );
+  Object.assign(tally.counters, totalOf(made.flat().map((thread) => thread?.counters)));
+  const threads = (rounds[0] ?? []).map((_, at) => {
+    const counters = totalOf(made.map((round) => round[at]?.counters));
+    return { admitted: counters.sent, counters, crash: at === 0 ? crash : undefined };
+  });
+  const task = { url: 'file:///task.mjs', data: undefined, concurrency: 1 };
+  return driveResult({
+    options: loadOptions({ task, rate: Number.POSITIVE_INFINITY, rounds: 2 }),
+    url: task.url,
     startedAt: new Date(0),
     interrupted: crash !== undefined,
     warmUp: { sent: 0, succeeded: 0, failed: 0 },
-    rounds: rounds.map((round) =>
-      round.map((thread) => {
-        if (thread === undefined) return undefined;
-        const [sent, elapsedUs] = thread;
-        return { counters: { sent, succeeded: sent, failed: 0 }, elapsedUs };
-      }),
-    ),
-    threads: (rounds[0] ?? []).map((_, at) => ({
-      crash: at === 0 ? crash : undefined,
-      record: { errors: [], histogram: samples.toRecord() },
-    })),
-    processors: { machine: 0.5, own: 0.5 },
-  };
-  const task = { url: 'file:///task.mjs', data: undefined, concurrency: 1 };
-  const options = { task, threads: 2, durationMs: 1, rounds: 2, warmupMs: 0, timeoutMs: 1 };
-  return closedResult(made, options, []);
+    elapsedMs: rounds.reduce((sum, [thread]) => sum + (thread?.[1] ?? 0) / 1_000, 0),
+    admitted: tally.counters.sent,
+    tally,
+    threads,
+    closed: closedFigures(made, 0.5),
+  });
 }
 
-const summary = (result: DriveResult) => renderClosedSummary(result, PLAIN).join('\n');
+const summary = (result: DriveResult) => renderSummary(result, PLAIN).join('\n');
 
 describe('the summary of a run as fast as possible', () => {
   it('has the rate and the time of a call, by round and by thread', () => {
@@ -196,7 +212,7 @@ describe('the summary of a run as fast as possible', () => {
     const text = summary(resultOf([[undefined, undefined]], 'out of luck'));
     expect(text).toContain('Verdict     ✘ no call succeeded');
     expect(text).toContain('✘ thread 0: out of luck');
-    expect(text).toContain('A call      unknown: there was no call');
+    expect(text).toContain('Latency     unknown: there was no call');
     expect(text).toMatch(/Threads +1 +0 +0\.0 %\s*\n/);
     expect(text).toContain('thread 1 crashed, its results are incomplete: out of luck');
   });

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
@@ -22,9 +22,9 @@ it('a load shows its progress and its result, and writes the result to a file', 
   expect(stderr).toMatch(/at 100\/s for 1\.2 s, by 2 threads that share one limiter; Ctrl-C ends/);
   expect(stderr).toMatch(/1 s +\d+ requests {2}/);
   expect(stdout).toMatch(/Guarantee +✔ held/);
-  const { exitCode, admitted, requests } = readJsonResult(path);
+  const { exitCode, admitted, calls } = readJsonResult(path);
   expect(exitCode).toBe(0);
-  expect(requests.sent).toBe(admitted);
+  expect(calls.sent).toBe(admitted);
 });
 
 it('--json - leaves standard output to the result, and --hgrm is read by HdrHistogram', async () => {
@@ -82,10 +82,10 @@ it('a warm-up appears in the summary, and in no figure', async () => {
   const brief = ['--rate', '100', '-t', '1', '-d', '200ms', '--warmup', '200ms'];
   const { stdout } = await runInProcess(['load', ...brief, '--json', path]);
   expect(stdout).toMatch(/after a warm-up of \d+ requests\n/);
-  const { admitted, admittedPer100Ms, requests } = readJsonResult(path);
+  const { admitted, admittedPer100Ms, calls } = readJsonResult(path);
   expect(admitted).toBeLessThanOrEqual(20);
   expect(admittedPer100Ms).toHaveLength(2);
-  expect(requests.sent).toBe(admitted);
+  expect(calls.sent).toBe(admitted);
 });
 
 it('an interrupt ends a load early, with a summary', async () => {
@@ -111,10 +111,12 @@ it('a ramp moves from one rate to the other within the guarantee', async () => {
 });
 
 it('an interrupt before the first request is reported, and exits with 130', async () => {
-  const loading = runInProcess(['load', '--rate', '100', '-d', '1h']);
+  const json = join(folder, 'none.json');
+  const loading = runInProcess(['load', '--rate', '100', '-d', '1h', '--json', json]);
   process.emit('SIGTERM');
   const { stdout, stderr, code } = await loading;
   expect(code).toBe(130);
   expect(stderr).toContain('stopped before the first request');
   expect(stdout).toBe('');
+  expect(existsSync(json)).toBe(false);
 });

@@ -1,25 +1,27 @@
 import { availableParallelism } from 'node:os';
 import { Command } from 'commander';
 import { expect, it } from 'vitest';
-import { type CommandOptions, loadOptions } from '../../../src/cli/load/load-options.ts';
+import type { Given } from '../../../src/cli/load/options.ts';
+import { planOf } from '../../../src/cli/load/plan.ts';
 
 /** The threads of a run, or of each of its processes. */
 function threads(
   url: string | undefined,
   rate: number,
-  { ramp, ...more }: Pick<CommandOptions, 'ramp' | 'processes' | 'threads'> = {},
+  { ramp, ...more }: Pick<Given, 'ramp' | 'processes' | 'threads'> = {},
 ): number {
-  const given: CommandOptions = {
+  const given: Given = {
     rate,
-    duration: 1_000,
+    durationMs: 1_000,
     burst: 1,
-    timeout: 1_000,
-    warmup: 0,
+    timeoutMs: 1_000,
+    warmupMs: 0,
     arrivals: 'even',
     ...more,
     ...(ramp && { ramp }),
   };
-  return loadOptions(url, given, { body: undefined, instantsUs: undefined }, new Command()).threads;
+  const input = { body: undefined, instantsUs: undefined };
+  return planOf(url, given, input, new Command()).threads;
 }
 
 const SERVER = 'http://localhost/';

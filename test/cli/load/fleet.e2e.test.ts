@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { RedisTokenBucket } from '../../../src/integrations/redis.ts';
-import { joinFleet } from '../../../src/load/fleet.ts';
+import { joinFleet } from '../../../src/load/plan/fleet.ts';
 import { CONNECT, type Connection } from '../../integrations/redis/connections.ts';
 import { MovedTokens } from '../../integrations/redis/moved-tokens.ts';
 import { LACKS_REDIS, RedisServer } from '../../integrations/redis/server.ts';
@@ -57,7 +57,7 @@ describe.skipIf(LACKS_REDIS)('zerotime load --redis', () => {
       expect(code, stderr).toBe(0);
       expect(stderr).toContain(`shared under ${key}`);
     }
-    const sent = files.map((file) => JSON.parse(readFileSync(file, 'utf8')).requests.sent);
+    const sent = files.map((file) => JSON.parse(readFileSync(file, 'utf8')).calls.sent);
     rmSync(folder, { recursive: true });
     const total = sent.reduce((sum: number, count: number) => sum + count, 0);
     expect(Math.min(...sent)).toBeGreaterThan(0);

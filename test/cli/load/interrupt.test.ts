@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from 'vitest';
-import { Interrupt } from '../../../src/cli/load/interrupt.ts';
+import { Interrupt } from '../../../src/cli/load/keys.ts';
 
 afterEach(() => vi.restoreAllMocks());
 

@@ -5,21 +5,34 @@ import { InvalidArgumentError } from 'commander';
 import { describe, expect, it } from 'vitest';
 import {
   parseBody,
-  parseBurst,
-  parseConnections,
+  parseCount,
   parseDuration,
-  parseDurationOrNone,
   parseHeader,
   parseMethod,
-  parseProcesses,
   parseRamp,
   parseRate,
-  parseRateOrMax,
   parseRedisKey,
   parseRedisUrl,
-  parseThreads,
   parseUrl,
-} from '../../../src/cli/load/options.ts';
+} from '../../../src/cli/values.ts';
+import { LOAD_OPTIONS, type NumberRange } from '../../../src/load/plan/option-table.ts';
+
+/** Reads the value of an option as its definition says. */
+function reading(
+  field: string,
+  parse: (text: string, range: NumberRange) => unknown,
+): (text: string) => unknown {
+  const value = LOAD_OPTIONS.get(field)?.value;
+  if (value === undefined || !('range' in value)) throw new Error(`no range for ${field}`);
+  return (text) => parse(text, value.range);
+}
+
+const parseRateOrMax = reading('rate', parseRate);
+const parseProcesses = reading('processes', parseCount);
+const parseThreads = reading('threads', parseCount);
+const parseConnections = reading('connections', parseCount);
+const parseBurst = reading('burst', parseCount);
+const parseDurationOrNone = reading('warmupMs', parseDuration);
 
 const ACCEPTED: [(text: string) => unknown, string, unknown][] = [
   [parseRate, '2000', 2_000],
@@ -40,7 +53,7 @@ const ACCEPTED: [(text: string) => unknown, string, unknown][] = [
   [parseDuration, '2m', 120_000],
   [parseDuration, '24h', 86_400_000],
   [parseDurationOrNone, '24h', 86_400_000],
-  ...['0', '0s', '0ms', '0.0'].map((text): [typeof parseDuration, string, number] => [
+  ...['0', '0s', '0ms', '0.0'].map((text): [(text: string) => unknown, string, number] => [
     parseDurationOrNone,
     text,
     0,
@@ -71,9 +84,13 @@ const REFUSED: [(text: string) => unknown, string, RegExp][] = [
   [parseConnections, '65537', /whole number from 1 to 65536/],
   [parseBurst, '0', /whole number from 1 to 1000000/],
   ...['0', '', '10x', '-1s', '25h', '1 s', 's'].map(
-    (text): [typeof parseDuration, string, RegExp] => [parseDuration, text, /10s, 500ms, 2m or 1h/],
+    (text): [(text: string) => unknown, string, RegExp] => [
+      parseDuration,
+      text,
+      /10s, 500ms, 2m or 1h/,
+    ],
   ),
-  ...['0.5ms', '', '25h', '-0', 'x'].map((text): [typeof parseDuration, string, RegExp] => [
+  ...['0.5ms', '', '25h', '-0', 'x'].map((text): [(text: string) => unknown, string, RegExp] => [
     parseDurationOrNone,
     text,
     /It must be 0 for none, or a duration from 1ms to 24h, such as/,
@@ -91,6 +108,7 @@ const REFUSED: [(text: string) => unknown, string, RegExp][] = [
       new RegExp(`such as http://${text.replaceAll('.', '\\.')}[.;]`),
     ],
   ),
+  [parseUrl, 'README.md', /such as http:\/\/localhost:8080\/path\.$/],
   [parseUrl, '8080', /such as http:\/\/localhost:8080\/path\.$/],
   [parseUrl, 'ftp://example.com', /start with http:\/\/ or https:\/\//],
   [parseUrl, 'http://user:secret@example.com', /without a user name.*Authorization/],

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import type { ReadStream } from 'node:tty';
 import { expect, it, vi } from 'vitest';
-import { RateKeys } from '../../../src/cli/load/rate-keys.ts';
+import { RateKeys } from '../../../src/cli/load/keys.ts';
 
 /** A fake terminal input. */
 function terminal(isTTY: boolean) {

@@ -2,20 +2,20 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { writeReport } from '../../../src/cli/load/report.ts';
+import { pageOf as contentOf } from '../../../src/cli/load/page.ts';
 import type { Chart, LineChart } from '../../../src/cli/report/page.ts';
-import { checkGuarantee } from '../../../src/load/guarantee.ts';
-import type { LoadResult } from '../../../src/load/result.ts';
-import { Tally } from '../../../src/load/tally.ts';
-import { ABOUT, RATE, resultOf } from '../support/load-result.ts';
+import { writePage } from '../../../src/cli/report/render.ts';
+import { checkGuarantee } from '../../../src/load/judge/guarantee.ts';
+import { Tally } from '../../../src/load/measure/tally.ts';
+import { ABOUT, type Change, FITNESS, OPTIONS, RATE, resultOf } from '../support/load-result.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'zerotime-load-report-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 /** The page of a successful run, with the fields in `change` replaced. */
-function pageOf(change: Partial<LoadResult> = {}): { text: string; charts: Chart[] } {
+function pageOf(change: Change = {}): { text: string; charts: Chart[] } {
   const path = join(folder, 'page.html');
-  writeReport(path, resultOf(change), ABOUT);
+  writePage(path, contentOf(resultOf(change), ABOUT));
   const text = readFileSync(path, 'utf8');
   const [, data = '[]'] =
     /<script type="application\/json" id="charts">(.*)<\/script>/.exec(text) ?? [];
@@ -108,7 +108,7 @@ it.each([
 
 it('the page of a task speaks of calls that are done', () => {
   const task = { url: 'file:///task.mjs', data: undefined, concurrency: 5 };
-  const options = { ...resultOf().options, task };
+  const options = { ...OPTIONS, task };
   const page = pageOf({ options });
   expect(page.charts.map(({ title }) => title)).toContainEqual(
     expect.stringMatching(/^From due to done, by due time/),
@@ -120,12 +120,12 @@ it('the page of a task speaks of calls that are done', () => {
 });
 
 it('the page counts sessions of HTTP/2', () => {
-  const options = { ...resultOf().options, transport: { http2: true }, connections: 3 };
+  const options = { ...OPTIONS, transport: { http2: true }, connections: 3 };
   expect(pageOf({ options }).text).toContain('<dt>Sessions</dt><dd>at most 3</dd>');
 });
 
 it('the page counts the threads of all processes', () => {
-  const { options } = resultOf();
+  const options = OPTIONS;
   expect(pageOf().text).toContain('<dt>Threads</dt><dd>2</dd>');
   const { text } = pageOf({ options: { ...options, processes: 3 } });
   expect(text).toContain('<dt>Threads</dt><dd>6 in 3 processes</dd>');
@@ -137,7 +137,7 @@ it('the page of a run shows its rate, its guarantee, its latencies and the share
   expect(text).toContain('<dt>Wanted</dt><dd>2,000/s</dd>');
   expect(text).toContain('<dt>Time</dt><dd>1 s</dd>');
   expect(text).toMatch(
-    /<p class="good">Guarantee: in each of 2,001,000 spans of t seconds at most 1 \+ 2,000 x t requests; the tightest: /,
+    /<p class="good">Guarantee: in every span of t seconds at most 1 \+ 2,000 x t requests; tightest of 2,001,000 spans: /,
   );
   expect(text).toContain('<th>in all: due → answered</th><td data-name="p50">0.45 ms</td>');
   expect(text).toContain('<th title="200 OK">200 OK</th><td>2,000</td><td>100.0 %</td>');
@@ -146,7 +146,7 @@ it('the page of a run shows its rate, its guarantee, its latencies and the share
   );
   expect(text).toContain('<footer>zerotime 9.9.9 load, Node.js');
   expect(charts.map(({ title }) => title)).toEqual([
-    'From due to answered, by due time',
+    'From due to answered, by due time, at least 110 for each point',
     'Latency by percentile',
     'Latency distribution',
     'Requests that came due, each 100 ms',
@@ -181,14 +181,15 @@ it('problems are shown in red', () => {
   tally.countError('timed out', 'after <5 s>');
   const guarantee = checkGuarantee(Float64Array.of(0, 0, 0), 1, 1);
   const [first] = resultOf().threads;
-  const threads = first === undefined ? [] : [{ ...first, crash: 'out of "luck"' }];
+  const threads =
+    first === undefined ? [] : [{ ...first, counters: first.calls, crash: 'out of "luck"' }];
   const { text, charts } = pageOf({ tally, guarantee, threads, interrupted: true });
   expect(text).toContain(
-    '<p class="bad">Guarantee broken: in some span of t seconds more than 1 + 2,000 x t requests; the worst: 3 in 0 ms, 1 allowed</p>',
+    '<p class="bad">Guarantee broken: in some span of t seconds more than 1 + 2,000 x t requests; worst of 6 spans: 3 in 0 ms, 1 allowed</p>',
   );
   expect(text).toContain('<p class="bad">There was no response.</p>');
   expect(text).toContain(
-    '<p class="bad">Thread 1 crashed, its results are incomplete: out of &quot;luck&quot;</p>',
+    '<p class="bad">thread 1 crashed, its results are incomplete: out of &quot;luck&quot;</p>',
   );
   expect(text).toContain('<dd>1 s, ended early</dd>');
   expect(text.indexOf('404 Not Found')).toBeLessThan(text.indexOf('timed out: after &lt;5 s&gt;'));
@@ -204,7 +205,7 @@ it('a run of no length has a page', () => {
 });
 
 it('the page of the embedded server has no failure for latencies that are only an example', () => {
-  const { options, fitness } = resultOf();
+  const [options, fitness] = [OPTIONS, FITNESS];
   const { text } = pageOf({
     options: { ...options, url: undefined },
     fitness: { ...fitness, fit: false, limits: [{ kind: 'samples', count: 3 }] },

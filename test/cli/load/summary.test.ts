@@ -1,14 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { COLOURS, PLAIN } from '../../../src/cli/format.ts';
-import { exitCode } from '../../../src/cli/load/exit-code.ts';
+import { exitCode } from '../../../src/cli/load/outcome.ts';
 import { renderSummary } from '../../../src/cli/load/summary.ts';
-import type { GateVerdict } from '../../../src/load/gates.ts';
-import { checkGuarantee } from '../../../src/load/guarantee.ts';
-import type { LoadResult } from '../../../src/load/result.ts';
-import { Tally } from '../../../src/load/tally.ts';
-import { RATE, resultOf } from '../support/load-result.ts';
+import { COLOURS, PLAIN } from '../../../src/cli/terminal.ts';
+import type { GateResult } from '../../../src/load/judge/gates.ts';
+import { checkGuarantee } from '../../../src/load/judge/guarantee.ts';
+import { Tally } from '../../../src/load/measure/tally.ts';
+import { type Change, FITNESS, OPTIONS, RATE, resultOf } from '../support/load-result.ts';
 
-function summaryOf(change: Partial<LoadResult> = {}): string {
+function summaryOf(change: Change = {}): string {
   return renderSummary(resultOf(change), PLAIN).join('\n');
 }
 
@@ -47,10 +46,10 @@ describe('renderSummary', () => {
   });
 
   it('of the embedded server ends with what to do next, and marks no failure', () => {
-    const change: Partial<LoadResult> = {
-      options: { ...resultOf().options, url: undefined },
+    const change: Change = {
+      options: { ...OPTIONS, url: undefined },
       fitness: {
-        ...resultOf().fitness,
+        ...FITNESS,
         fit: false,
         limits: [{ kind: 'lateness', lateMs: 3, latencyMs: 10 }],
       },
@@ -75,8 +74,12 @@ describe('renderSummary', () => {
     tally.countStatus(503);
     tally.countError('timed out', 'no complete response within 5000 ms of its sending');
     tally.recordLatency(0, 9_990_000);
-    const threads = resultOf().threads.map((thread) => ({ ...thread, crash: 'out of luck' }));
-    for (const change of [{}, { tally }, { threads }, { sent: 500, achievedRate: 500 }]) {
+    const threads = resultOf().threads.map(({ calls, ...thread }) => ({
+      ...thread,
+      counters: calls,
+      crash: 'out of luck',
+    }));
+    for (const change of [{}, { tally }, { threads }, { sent: 500 }]) {
       const lines = renderSummary(resultOf(change), PLAIN, columns);
       for (const line of lines) expect(line.length).toBeLessThanOrEqual(columns);
       // The columns of the table are aligned, and each word is there.
@@ -97,14 +100,14 @@ describe('renderSummary', () => {
   });
 
   it('explains why the rate was missed', () => {
-    expect(summaryOf({ sent: 500, achievedRate: 500 })).toMatch(
+    expect(summaryOf({ sent: 500 })).toMatch(
       /500\/s achieved {2}-75\.00 %.*\n.*\n +1,500 requests found no free connection in time/,
     );
-    expect(summaryOf({ sent: 1_999, achievedRate: 1_999 })).toMatch(/ 1 request found no free/);
-    expect(summaryOf({ admitted: 1_990, sent: 1_990, achievedRate: 1_990 })).toMatch(
+    expect(summaryOf({ sent: 1_999 })).toMatch(/ 1 request found no free/);
+    expect(summaryOf({ admitted: 1_990, sent: 1_990 })).toMatch(
       /-0\.50 %.*\n.*\n +10 slots of the schedule were lost/,
     );
-    expect(summaryOf({ admitted: 1_999, sent: 1_999, achievedRate: 1_999 })).not.toMatch(/lost/);
+    expect(summaryOf({ admitted: 1_999, sent: 1_999 })).not.toMatch(/lost/);
   });
 
   it('lists the responses and errors, the most frequent error first', () => {
@@ -128,7 +131,7 @@ describe('renderSummary', () => {
   });
 });
 
-const FAILED: GateVerdict = {
+const FAILED: GateResult = {
   gate: { kind: 'rate', minShare: 0.99 },
   passed: false,
   actual: 0.16,
@@ -147,7 +150,7 @@ describe('exitCode', () => {
     counters: { sent: 0, succeeded: 0, failed: 0 },
     crash: 'Error: no memory',
   };
-  it.each<[string, Partial<LoadResult>, number]>([
+  it.each<[string, Change, number]>([
     ['all went well', {}, 0],
     ['it was ended early', { interrupted: true }, 0],
     ['no request succeeded', { tally: new Tally() }, 1],

@@ -2,14 +2,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { PLAIN } from '../../../src/cli/format.ts';
 import { renderSummary } from '../../../src/cli/load/summary.ts';
-import { parseTarget } from '../../../src/cli/load/task-options.ts';
 import { limitText, verdictLines } from '../../../src/cli/load/verdict.ts';
-import type { LoadResult } from '../../../src/load/result.ts';
-import { Tally } from '../../../src/load/tally.ts';
+import { PLAIN } from '../../../src/cli/terminal.ts';
+import { parseTarget } from '../../../src/cli/values.ts';
+import { Tally } from '../../../src/load/measure/tally.ts';
+import type { DriveResult } from '../../../src/load.ts';
 import { readJsonResult } from '../support/json-result.ts';
-import { resultOf } from '../support/load-result.ts';
+import { type Change, OPTIONS, resultOf } from '../support/load-result.ts';
 import { runInProcess } from '../support/run-in-process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'zerotime-task-'));
@@ -22,13 +22,12 @@ writeFileSync(
 );
 
 /** A result of calls. */
-function callsOf(change: Partial<LoadResult> = {}): LoadResult {
-  const made = resultOf(change);
+function callsOf(change: Change = {}): DriveResult {
   const task = { url: 'file:///task.mjs', data: undefined, concurrency: 5 };
-  return { ...made, options: { ...made.options, task } };
+  return resultOf({ ...change, options: { ...OPTIONS, task } });
 }
 
-const text = (result: LoadResult) => renderSummary(result, PLAIN).join('\n');
+const text = (result: DriveResult) => renderSummary(result, PLAIN).join('\n');
 
 it('zerotime load calls a module, and speaks of calls', async () => {
   const json = join(folder, 'result.json');
@@ -45,11 +44,11 @@ it('zerotime load calls a module, and speaks of calls', async () => {
   expect(code).toBe(0);
   const result = readJsonResult(json) as unknown as Record<string, unknown>;
   expect(result).toMatchObject({
-    target: { task: expect.stringMatching(/^file:.*task\.mjs$/), concurrency: 1_000 },
+    url: expect.stringMatching(/^file:.*task\.mjs$/),
     calls: { sent: result['admitted'], failed: 1 },
     threads: [{ calls: { failed: 1 } }],
     blocked: { calls: expect.any(Number) },
-    options: { burst: 1, connections: null },
+    options: { burst: 1, request: null, concurrency: 1_000 },
   });
   expect(result).not.toHaveProperty('requests');
 });
@@ -84,18 +83,17 @@ describe('the summary of calls', () => {
     expect(text(callsOf({ sent: 1_999 }))).toContain('1 call was not started in time:');
     expect(text(one)).toContain('unknown: there was no call');
     expect(text(one)).toMatch(/Calls +none/);
-    const shares = { achievedRate: 1_000 };
-    expect(verdictLines({ ...one, ...shares })[0]?.text).toContain(
+    expect(verdictLines(callsOf({ sent: 1_000 }))[0]?.text).toContain(
       'limited by the task or --concurrency',
     );
     tally.countBlocked(1e6);
-    expect(text(one)).toContain('2 calls blocked');
+    expect(text(callsOf({ tally, sent: 1_000 }))).toContain('2 calls blocked');
   });
 
   it('says that its own limits are those of calls', () => {
-    const busy = { queuedMs: 2, latencyMs: 3, connections: 10 };
+    const busy = { queuedMs: 2, latencyMs: 3, connections: 10, threads: 1 };
     expect(limitText({ kind: 'connections', ...busy }, 'calls')).toMatch(
-      /^all 10 calls that --concurrency allows were busy/,
+      /^all 10 calls of --concurrency were in flight in 1 thread, for 2.00 ms at p99/,
     );
     expect(limitText({ kind: 'samples', count: 7 }, 'calls')).toBe('7 calls are too few for p99');
   });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { threadsText } from '../../../src/cli/load/threads-text.ts';
+import { threadsText } from '../../../src/cli/load/command.ts';
 
 test.each([
   [1, undefined, '1 thread'],

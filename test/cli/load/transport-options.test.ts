@@ -2,13 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Command } from 'commander';
 import { afterAll, describe, expect, it } from 'vitest';
-import {
-  type TransportOptions,
-  transportOf,
-  withTransport,
-} from '../../../src/cli/load/transport-options.ts';
+import { commandWithOptions, type Given } from '../../../src/cli/load/options.ts';
+import { checkGiven, planOf } from '../../../src/cli/load/plan.ts';
 import { CERT, KEY } from '../../support/certificate.ts';
 import { runInProcess } from '../support/run-in-process.ts';
 
@@ -29,9 +25,11 @@ const HTTPS = 'https://localhost/';
 
 /** The transport that these arguments ask for. */
 function transport(url: string | undefined, ...args: string[]) {
-  const command = withTransport(new Command()).exitOverride();
+  const command = commandWithOptions().exitOverride();
   command.parse(args, { from: 'user' });
-  return transportOf(url, command.opts<TransportOptions>(), command);
+  const given = command.opts<Given>();
+  checkGiven(url, given, command);
+  return planOf(url, given, { body: undefined, instantsUs: undefined }, command).transport;
 }
 
 describe('the options of transports', () => {
@@ -62,9 +60,9 @@ describe('the options of transports', () => {
     [['--cert', NOT_PEM], /begins with -----BEGIN/],
     [['--servername', 'two words'], /name of a host/],
     [['--insecure'], /--insecure needs an https URL; got http:/],
-    [[HTTPS, '--insecure', '--ca', CERT_FILE], /--insecure .* cannot be used with --ca/],
-    [[HTTPS, '--cert', CERT_FILE], /--cert needs --key, because/],
-    [[HTTPS, '--key', KEY_FILE], /--key needs --cert, because/],
+    [[HTTPS, '--insecure', '--ca', CERT_FILE], /--ca cannot be used with --insecure/],
+    [[HTTPS, '--cert', CERT_FILE], /--cert needs --key\n/],
+    [[HTTPS, '--key', KEY_FILE], /--key needs --cert\n/],
     [[HTTPS, '--cert', CERT_FILE, '--key', NO_KEY], /--cert and --key cannot be used: /],
     [
       [HTTPS, '--ca', file('no-ca.pem', '-----BEGIN CERTIFICATE-----\nAAAA')],

@@ -1,20 +1,21 @@
 import { describe, expect, it } from 'vitest';
+import { exitCode } from '../../../src/cli/load/outcome.ts';
 import { verdictLines } from '../../../src/cli/load/verdict.ts';
-import type { ClientLimit } from '../../../src/load/fitness.ts';
-import { checkGuarantee } from '../../../src/load/guarantee.ts';
-import type { LoadResult } from '../../../src/load/result.ts';
-import { Tally } from '../../../src/load/tally.ts';
-import { resultOf } from '../support/load-result.ts';
+import type { FitnessLimit } from '../../../src/load/judge/fitness.ts';
+import type { Gate } from '../../../src/load/judge/gates.ts';
+import { checkGuarantee } from '../../../src/load/judge/guarantee.ts';
+import { Tally } from '../../../src/load/measure/tally.ts';
+import { type Change, FITNESS, OPTIONS, resultOf } from '../support/load-result.ts';
 
-const { fitness, options } = resultOf();
+const [fitness, options] = [FITNESS, OPTIONS];
 
-function lines(change: Partial<LoadResult>): string[] {
+function lines(change: Change): string[] {
   return verdictLines(resultOf(change)).map(({ isGood, text }) => `${isGood ? '+' : '-'} ${text}`);
 }
 
-const limited = (...limits: ClientLimit[]) => ({ fitness: { ...fitness, fit: false, limits } });
-const LOOP: ClientLimit = { kind: 'event loop', busy: 0.99 };
-const MISSED = { sent: 500, achievedRate: 500 };
+const limited = (...limits: FitnessLimit[]) => ({ fitness: { ...fitness, fit: false, limits } });
+const LOOP: FitnessLimit = { kind: 'event loop', busy: 0.99 };
+const MISSED = { sent: 500 };
 
 /** The outcomes of requests without a success. */
 function failed(count: number): Tally {
@@ -24,7 +25,7 @@ function failed(count: number): Tally {
 }
 
 describe('the verdict', () => {
-  it.each<[string, Partial<LoadResult>, string]>([
+  it.each<[string, Change, string]>([
     [
       'a broken guarantee',
       { guarantee: checkGuarantee(Float64Array.of(0, 0), 1, 1) },
@@ -79,17 +80,33 @@ describe('the verdict', () => {
     expect(lines(change)[0]).toBe(first);
   });
 
+  it.each([
+    [0.2, 0, '+ guarantee held, rate within its gate: 500/s of 2,000/s', 1],
+    [0.3, 3, '- rate missed: 500/s of 2,000/s, limited by the target or --connections', 2],
+    [undefined, 3, '- rate missed: 500/s of 2,000/s, limited by the target or --connections', 1],
+  ])(
+    'says that the rate was missed only if it fails its gate: %s',
+    (minShare, code, first, many) => {
+      const gates: Gate[] = minShare === undefined ? [] : [{ kind: 'rate', minShare }];
+      const outcome = resultOf({ ...MISSED, options: { ...options, gates } });
+      expect(exitCode(outcome)).toBe(code);
+      const about = verdictLines(outcome).filter(({ text }) => /rate/.test(text));
+      expect(`${about[0]?.isGood ? '+' : '-'} ${about[0]?.text}`).toBe(first);
+      expect(about).toHaveLength(many);
+    },
+  );
+
   it('says by how much a client was unfit', () => {
     const change = limited(
       { kind: 'lateness', lateMs: 3, latencyMs: 10 },
-      { kind: 'connections', queuedMs: 5, latencyMs: 10, connections: 64 },
+      { kind: 'connections', queuedMs: 5, latencyMs: 10, connections: 64, threads: 2 },
       LOOP,
       { kind: 'processors', machine: 0.97, own: 0.4 },
       { kind: 'samples', count: 12 },
     );
     expect(lines(change).slice(1)).toEqual([
       '- not fit to measure: this client was late by 3.00 ms at p99, 30.0 % of the latency (at most 10 % is fit)',
-      '- not fit to measure: all 64 connections were busy, for 5.00 ms at p99, 50.0 % of the latency (at most 10 % is fit)',
+      '- not fit to measure: all 64 connections of 2 threads were busy, for 5.00 ms at p99, 50.0 % of the latency (at most 10 % is fit)',
       '- not fit to measure: the busiest event loop of this client was 99.0 % busy',
       '- not fit to measure: the processors were 97.0 % busy, 40.0 % with this client',
       '- not fit to measure: 12 responses are too few for p99',
@@ -129,7 +146,7 @@ describe('the verdict', () => {
     expect(lines({ fitness: { ...fitness, p99Ms } })[1]).toBe(
       '+ fit to measure: this client was 0.01 ms late at p99, and 25.0 % busy; p99 lies between 0.90 ms and 1.20 ms with 95 % confidence',
     );
-    expect(lines({ fitness: { ...fitness, p99Ms: undefined } })[1]).toMatch(/25\.0 % busy$/);
+    expect(lines({ fitness: { ...fitness, p99Ms: null } })[1]).toMatch(/25\.0 % busy$/);
   });
 
   it('has nothing to say about measuring where there was no response', () => {

@@ -1,6 +1,6 @@
 import { Int32Histogram } from 'hdr-histogram-js';
 import { expect, it } from 'vitest';
-import { latencyBars } from '../../../src/cli/report/latency-bars.ts';
+import { latencyBars } from '../../../src/cli/report/distributions.ts';
 
 it('bars end at 1, 2 and 5 times a power of ten, and hold every value', () => {
   const histogram = new Int32Histogram(1, 3.6e9, 3);

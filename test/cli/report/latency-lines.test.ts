@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { latencyLines } from '../../../src/cli/report/latency-lines.ts';
-import { LatencyTimeline } from '../../../src/load/latency-timeline.ts';
+import { latencyLines } from '../../../src/cli/report/distributions.ts';
+import { LatencyTimeline } from '../../../src/load/measure/latency-timeline.ts';
 
 /** Latencies of 1 to `count` milliseconds in each of these seconds. */
 function timelineOf(seconds: number, count: number): LatencyTimeline {
@@ -12,7 +12,7 @@ function timelineOf(seconds: number, count: number): LatencyTimeline {
 }
 
 it('percentiles are lines in milliseconds over seconds', () => {
-  const chart = latencyLines('title', timelineOf(5, 400), 7);
+  const chart = latencyLines('title', timelineOf(5, 400).slots(), 7);
   expect([chart.title, chart.over, chart.end]).toEqual([
     'title, at least 110 for each point',
     'time',
@@ -39,7 +39,7 @@ it.each([
   '%d seconds of %d latencies have the lines %j, and none is the maximum',
   (seconds, count, lines) => {
     const timeline = timelineOf(seconds, count);
-    const { x, series } = latencyLines('title', timeline, seconds);
+    const { x, series } = latencyLines('title', timeline.slots(), seconds);
     expect(series.map(({ label }) => label)).toEqual(lines);
     expect(x.length).toBeGreaterThanOrEqual(4);
     if (lines.length === 2) return;
@@ -50,11 +50,11 @@ it.each([
 );
 
 it('the axis is logarithmic unless a value is 0', () => {
-  expect(latencyLines('title', timelineOf(5, 400), 5).logarithmic).toBe(true);
+  expect(latencyLines('title', timelineOf(5, 400).slots(), 5).logarithmic).toBe(true);
   const timeline = timelineOf(5, 400);
   for (let count = 0; count < 1_000; count += 1) timeline.record(1e6, 0);
-  expect(latencyLines('title', timeline, 5).logarithmic).toBe(false);
-  expect(latencyLines('title', new LatencyTimeline(), 5)).toMatchObject({
+  expect(latencyLines('title', timeline.slots(), 5).logarithmic).toBe(false);
+  expect(latencyLines('title', new LatencyTimeline().slots(), 5)).toMatchObject({
     logarithmic: false,
     title: 'title',
     x: [],

@@ -1,7 +1,6 @@
 import { Int32Histogram } from 'hdr-histogram-js';
 import { expect, it } from 'vitest';
-import { onOneAxis } from '../../../src/cli/report/one-axis.ts';
-import { percentileCurve } from '../../../src/cli/report/percentile-curve.ts';
+import { latencyPoints, percentileCurve } from '../../../src/cli/report/distributions.ts';
 
 /** A histogram of 1 to `count` milliseconds. */
 function histogramOf(count: number): Int32Histogram {
@@ -46,24 +45,28 @@ it('a curve of nothing, of one value and of zeros is drawn', () => {
 
 it('lines with points of their own share an axis, with gaps', () => {
   const line = { colour: 'blue', look: 'line' } as const;
-  const { x, series } = onOneAxis([
-    {
-      ...line,
-      label: 'a',
-      points: [
-        [1, 10],
-        [3, 30],
-      ],
-    },
-    {
-      ...line,
-      label: 'b',
-      points: [
-        [2, 20],
-        [3, 33],
-      ],
-    },
-  ]);
+  const { x, series } = latencyPoints(
+    'title',
+    [
+      {
+        ...line,
+        label: 'a',
+        points: [
+          [1, 10],
+          [3, 30],
+        ],
+      },
+      {
+        ...line,
+        label: 'b',
+        points: [
+          [2, 20],
+          [3, 33],
+        ],
+      },
+    ],
+    3,
+  );
   expect(x).toEqual([1, 2, 3]);
   expect(series.map(({ label, values }) => [label, values])).toEqual([
     ['a', [10, null, 30]],

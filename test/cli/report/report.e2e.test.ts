@@ -114,6 +114,23 @@ describe.skipIf(LACKS_BROWSER)('a report in a browser', () => {
     await page.close();
   });
 
+  it('cuts no label on a phone, however long an error is', async () => {
+    const path = join(folder, 'refused.html');
+    await runCli(['load', 'http://127.0.0.1:9/', '-r20', '-d200ms', `--report=${path}`]);
+    for (const file of [path, simulatePage, comparePage]) {
+      const { page } = await open(file);
+      await page.setViewportSize({ width: 390, height: 800 });
+      const cut = await page.evaluate(
+        `[...document.querySelectorAll('main *')]
+          .filter((one) => getComputedStyle(one).textOverflow === 'ellipsis')
+          .filter((one) => one.scrollWidth > one.clientWidth + 1)
+          .map((one) => one.textContent)`,
+      );
+      expect(cut).toEqual([]);
+      await page.close();
+    }
+  });
+
   it('has one pointer for all charts over time', async () => {
     const { page } = await open(simulatePage);
     await page.locator('.chart .u-over').first().hover();

@@ -65,7 +65,7 @@ describe('zerotime simulate', () => {
     const { code, stdout } = await runInProcess([...BUCKET, '--file', log, '--wait', '20ms']);
     expect(code).toBe(0);
     expect(stdout).toContain('read as common log format, from 2024-01-01T00:00:10.000Z');
-    expect(stdout).toContain('lines without a timestamp, skipped: 1');
+    expect(stdout).toContain('lines without a timestamp, skipped: 1; the first is line ');
     expect(stdout).toMatch(/300 in 1\.99 s/);
   });
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { PLAIN } from '../../../src/cli/format.ts';
 import { renderSummary } from '../../../src/cli/simulate/summary.ts';
+import { PLAIN } from '../../../src/cli/terminal.ts';
 import { parseLimiter } from '../../../src/simulate/limiter-specs.ts';
 import { parsePattern } from '../../../src/simulate/patterns.ts';
 import { runSimulation } from '../../../src/simulate/run.ts';

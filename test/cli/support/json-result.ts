@@ -10,13 +10,13 @@ interface Times {
 export interface JsonResult {
   readonly exitCode: number;
   readonly interrupted: boolean;
-  readonly target: { readonly url: string; readonly embeddedServer: boolean };
+  readonly url: string;
+  readonly embeddedServer: boolean;
   readonly elapsedMs: number;
   readonly admitted: number;
-  readonly sent: number;
   readonly achievedRatePerSecond: number;
   readonly guarantee: { readonly held: boolean };
-  readonly requests: { sent: number; succeeded: number; failed: number };
+  readonly calls: { sent: number; succeeded: number; failed: number };
   readonly statusCodes: Readonly<Record<string, number>>;
   readonly errors: readonly { kind: string; count: number; example: string }[];
   readonly times: Readonly<Record<'latency' | 'clientLag' | 'queued' | 'response', Times>>;

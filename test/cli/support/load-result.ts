@@ -1,7 +1,8 @@
 import type { About } from '../../../src/cli/about.ts';
-import { checkGuarantee } from '../../../src/load/guarantee.ts';
-import type { LoadResult } from '../../../src/load/result.ts';
-import { Tally } from '../../../src/load/tally.ts';
+import { checkGuarantee } from '../../../src/load/judge/guarantee.ts';
+import { resultOf as driveResult, type RunRecord } from '../../../src/load/judge/result-of.ts';
+import { Tally } from '../../../src/load/measure/tally.ts';
+import type { DriveResult } from '../../../src/load.ts';
 import { loadOptions } from '../../support/load-options.ts';
 
 /** Requests per second of {@link resultOf}. */
@@ -20,52 +21,62 @@ export const ABOUT: About = {
   },
 };
 
-/** A successful run of one second, with the fields in `change` replaced. */
-export function resultOf(change: Partial<LoadResult> = {}): LoadResult {
+/** The options of {@link resultOf}. */
+export const OPTIONS = loadOptions({
+  url: 'http://example.com/',
+  rate: RATE,
+  connections: 64,
+  timeoutMs: 5_000,
+});
+
+/** A client that was fit. */
+export const FITNESS = {
+  fit: true,
+  limits: [],
+  lateMs: 0.01,
+  busiestLoop: 0.25,
+  processors: { machine: 0.5, own: 0.25 },
+  p99Ms: { low: 0.45, high: 0.45 },
+};
+
+/** Changes of {@link resultOf}. */
+export interface Change extends Partial<RunRecord> {
+  /** How many of the requests were sent. */
+  readonly sent?: number;
+  readonly gates?: DriveResult['gates'];
+}
+
+/** A successful run of one second, with what is in `change` replaced. */
+export function resultOf({ sent = RATE, gates, ...change }: Change = {}): DriveResult {
   const admissions = Float64Array.from({ length: RATE }, (_, slot) => 1e9 + slot * 500);
-  const tally = new Tally();
-  tally.counters.sent = RATE;
-  for (const _ of admissions) {
+  const tally = change.tally ?? new Tally();
+  tally.counters.sent = sent;
+  for (const _ of change.tally === undefined ? admissions : []) {
     tally.countStatus(200);
     tally.latencyByTime.record(0, 450);
     for (const span of ['latency', 'clientLag', 'queued', 'response'] as const) {
       tally.record(span, 450);
     }
   }
-  return {
-    options: loadOptions({
-      url: 'http://example.com/',
-      rate: RATE,
-      connections: 64,
-      timeoutMs: 5_000,
-    }),
+  const result = driveResult({
+    options: OPTIONS,
     url: 'http://example.com/',
     startedAt: new Date(0),
     interrupted: false,
     warmUp: { sent: 0, succeeded: 0, failed: 0 },
     elapsedMs: 1_000,
     admitted: RATE,
-    sent: RATE,
-    achievedRate: RATE,
     wantedRate: RATE,
-    rateRange: undefined,
     admittedPer100Ms: new Array(10).fill(RATE / 10),
     threads: [1_200, 800].map((admitted) => ({
       admitted,
       counters: { sent: admitted, succeeded: admitted, failed: 0 },
       crash: undefined,
     })),
-    tally,
     guarantee: checkGuarantee(admissions, RATE, 1),
-    gates: [],
-    fitness: {
-      fit: true,
-      limits: [],
-      lateMs: 0.01,
-      busiestLoop: 0.25,
-      processors: { machine: 0.5, own: 0.25 },
-      p99Ms: { low: 0.45, high: 0.45 },
-    },
+    fitness: FITNESS,
     ...change,
-  };
+    tally,
+  });
+  return gates === undefined ? result : { ...result, gates };
 }

@@ -37,9 +37,9 @@ export class LoadRuns {
   }
 
   /** The path of a file that does not exist yet. */
-  newPath(): string {
+  newPath(extension = '.json'): string {
     this.#paths += 1;
-    return join(this.#folder, `${this.#paths}.json`);
+    return join(this.#folder, `${this.#paths}${extension}`);
   }
 
   /** Runs `zerotime load` with these arguments until it exits. */
@@ -52,14 +52,14 @@ export class LoadRuns {
 
 /** Checks that hold for every run, whatever happened to its requests. */
 export function expectConsistent(result: JsonResult): void {
-  const { admitted, sent, requests, statusCodes, errors, threads } = result;
+  const { admitted, calls, statusCodes, errors, threads } = result;
   const sum = (counts: number[]) => counts.reduce((total, count) => total + count, 0);
   expect(result.guarantee.held).toBe(true);
   expect(sum(threads.map((thread) => thread.admitted))).toBe(admitted);
   expect(sum([...result.admittedPer100Ms])).toBe(admitted);
-  expect(requests.succeeded + requests.failed).toBe(admitted);
+  expect(calls.succeeded + calls.failed).toBe(admitted);
   expect(sum(Object.values(statusCodes)) + sum(errors.map(({ count }) => count))).toBe(admitted);
-  expect(sent).toBe(admitted - errorCount(result, 'unsent'));
+  expect(calls.sent).toBe(admitted - errorCount(result, 'unsent'));
   expect(result.times.clientLag.count).toBe(admitted);
   expect(result.times.queued.count).toBe(admitted);
 }

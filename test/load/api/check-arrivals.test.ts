@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { checkDriveOptions } from '../../../src/load/api/check-options.ts';
-import type { DriveArrivals, DriveOptions } from '../../../src/load/api/drive-options.ts';
+import type { DriveArrivals, DriveOptions } from '../../../src/load/plan/drive-options.ts';
 import { drive } from '../../../src/load.ts';
 
 const task = 'data:text/javascript,export default () => {}';
@@ -8,8 +8,7 @@ const task = 'data:text/javascript,export default () => {}';
 /** The terms of a run that follow from its arrivals. */
 function terms(arrivals: DriveArrivals | undefined, options: DriveOptions = { rate: 10 }) {
   const plan = checkDriveOptions({ task, ...options, ...(arrivals && { arrivals }) });
-  if (plan.loop !== 'open') throw new Error('a closed loop');
-  const { rate, durationMs, arrivals: checked } = plan.options;
+  const { rate, durationMs, arrivals: checked } = plan;
   return { rate, durationMs, arrivals: checked };
 }
 
@@ -45,7 +44,6 @@ describe('the arrivals of drive', () => {
       durationMs: 1_000,
       arrivals: {
         kind: 'listed',
-        name: 'arrivals.instantsMs',
         instantsUs: Float64Array.of(0, 250_500, 250_500, 999_250),
       },
     });

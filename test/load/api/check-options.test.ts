@@ -1,15 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { checkDriveOptions } from '../../../src/load/api/check-options.ts';
-import type { DriveOptions } from '../../../src/load/api/drive-options.ts';
+import type { DriveOptions } from '../../../src/load/plan/drive-options.ts';
 
 const task = new URL('file:///task.mjs');
 const url = 'http://localhost:8080/a?b';
 
 /** The options of a run at a rate. */
 function open(options: DriveOptions) {
-  const plan = checkDriveOptions(options);
-  if (plan.loop !== 'open') throw new Error('a closed loop');
-  return plan.options;
+  return checkDriveOptions(options);
 }
 
 describe('the options of drive', () => {
@@ -26,8 +24,10 @@ describe('the options of drive', () => {
       gates: [],
     });
     expect(checkDriveOptions({ task: task.href, rate: Number.POSITIVE_INFINITY })).toMatchObject({
-      loop: 'closed',
-      options: { task: { concurrency: 1 }, threads: 1, warmupMs: 500, rounds: 5 },
+      task: { concurrency: 1 },
+      threads: 1,
+      warmupMs: 500,
+      rounds: 5,
     });
   });
 
@@ -140,7 +140,7 @@ describe('the options of drive', () => {
     [{ target: { url, body: 3 }, rate: 1 }, 'target.body must be a string or a Uint8Array, got 3'],
     [
       { target: { url, connections: 1 }, rate: 1, threads: 2 },
-      'target.connections must be an integer at least 2',
+      'target.connections must be at least 2, one for each thread, got 1',
     ],
     [{ target: { uri: url }, rate: 1 }, 'target has no option "uri"; did you mean url?'],
     [

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { checkDriveOptions } from '../../../src/load/api/check-options.ts';
-import type { DriveOptions, HttpTarget } from '../../../src/load/api/drive-options.ts';
+import type { DriveOptions, HttpTarget } from '../../../src/load/plan/drive-options.ts';
 import { type DriveResult, drive } from '../../../src/load.ts';
 import { CERT, KEY } from '../../support/certificate.ts';
 
@@ -16,8 +16,7 @@ const url = 'https://localhost/';
 /** How a target is reached. */
 function requests(target: Partial<HttpTarget>, threads = 3) {
   const plan = checkDriveOptions({ target: { url, ...target }, rate: 1, threads });
-  if (plan.loop !== 'open') throw new Error('a closed loop');
-  const { transport, connections } = plan.options;
+  const { transport, connections } = plan;
   return { transport, connections };
 }
 
@@ -59,9 +58,12 @@ describe('the transport of a target', () => {
     [{ tls: { key: KEY } }, 'target.tls.key needs target.tls.cert'],
     [{ tls: { cert: 'secret', key: KEY } }, 'target.tls.cert must be text in PEM, which begins'],
     [{ tls: { cert: CERT, key: 3 } }, 'target.tls.key must be text in PEM'],
-    [{ tls: { insecure: true, ca: CERT } }, 'target.tls.ca cannot be used with insecure'],
-    [{ tls: { ca: '-----BEGIN secret' } }, 'target.tls: ca cannot be used: '],
-    [{ tls: { cert: KEY, key: CERT } }, 'target.tls: cert and key cannot be used: '],
+    [
+      { tls: { insecure: true, ca: CERT } },
+      'target.tls.ca cannot be used with target.tls.insecure',
+    ],
+    [{ tls: { ca: '-----BEGIN secret' } }, 'target.tls.ca cannot be used: '],
+    [{ tls: { cert: KEY, key: CERT } }, 'target.tls.cert and target.tls.key cannot be used: '],
     [{ tls: { servername: 'a b' } }, 'target.tls.servername must be the name of a host, got "a b"'],
     [{ tls: { servername: 3 } }, 'target.tls.servername must be the name of a host, got 3'],
   ])('%o: %s', (target, message) => {

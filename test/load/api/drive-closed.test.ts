@@ -58,6 +58,26 @@ describe.concurrent('drive with rate Infinity', () => {
     expect(result.verdict.reasons[0]).toMatch(/^p100 was [\d.]+ ms, wanted at most 1 ms$/);
   });
 
+  it.each(['', 'async '])('reports the one %scall among thousands that blocks', async (kind) => {
+    const task = codeUrl(`
+      const word = new Int32Array(new SharedArrayBuffer(4));
+      export default ${kind}({ sequence }) => {
+        if (sequence === 20_000) Atomics.wait(word, 0, 0, 400);
+      };
+    `);
+    const options = { task, durationMs: 60_000, warmupMs: 0, rounds: 1, timeoutMs: 300 };
+    const end = new AbortController();
+    const result = await drive({
+      ...options,
+      rate: Number.POSITIVE_INFINITY,
+      signal: end.signal,
+      onProgress: ({ calls }) => calls > 20_000 && end.abort(),
+    });
+    expect(result.times.response.ms?.max).toBeGreaterThanOrEqual(399);
+    expect(kinds(result)['timed out']).toBeGreaterThan(0);
+    expect(result.times.response.count).toBe(result.calls.sent);
+  });
+
   it('ends, with all counts, when a task exits its thread', async () => {
     const task = codeUrl(
       'export default ({ sequence }) => { if (sequence === 99) process.exit(9); }',

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { decodeFromCompressedBase64 } from 'hdr-histogram-js';
 import { describe, expect, it } from 'vitest';
 import { type DriveOptions, type DriveResult, drive, percentileMs } from '../../../src/load.ts';
@@ -97,6 +98,97 @@ describe.concurrent('drive', () => {
     expect([...seen]).toEqual(['GET b']);
     expect(result.statusCodes).toEqual({ 200: result.calls.sent });
     expect(result.verdict.ok).toBe(true);
+  });
+
+  it.each([
+    ['up', { from: 1, to: 2_000, overMs: 1_000 }, 1_001],
+    ['down', { from: 2_000, to: 1, overMs: 1_000 }, 1_001],
+    ['up at once', { from: 1, to: 1_000, overMs: 200 }, 101],
+  ])('sends the integral of a ramp %s', async (_which, ramp, count) => {
+    const seen = new Int32Array(new SharedArrayBuffer(4));
+    const task = codeUrl(`
+      let seen;
+      export const setup = ({ data }) => { seen = data; };
+      export default () => void Atomics.add(seen, 0, 1);
+    `);
+    const { overMs: durationMs } = ramp;
+    const result = await drive({ task, data: seen, ramp, threads: 2, durationMs, gates });
+    expect(result.calls.sent).toBe(Atomics.load(seen, 0));
+    // A slot is lost only if no thread takes it for a second.
+    if ((result.times.clientLag.ms?.max ?? 0) < 900) expect(result.calls.sent).toBe(count);
+    expect(result.calls.sent).toBeLessThanOrEqual(count);
+    // The rate wanted is that of the ramp, whatever was sent.
+    const wanted = ((ramp.from + ramp.to) / 2) * (durationMs / 1_000);
+    expect((result.wantedRatePerSecond ?? 0) * (result.elapsedMs / 1_000)).toBeCloseTo(wanted, 2);
+    expect(result.guarantee).toMatchObject({ held: true });
+    expect(result.guarantee?.tightest).not.toBeNull();
+  });
+
+  it('names connections or calls in flight as the limit only if all were in use', async () => {
+    const names = ({ fitness }: DriveResult) => fitness?.limits.map(({ kind }) => kind) ?? [];
+    const idle = await drive({
+      task: codeUrl('export default () => {}'),
+      rate: 2_000,
+      threads: 2,
+      durationMs: 200,
+      gates,
+    });
+    expect(names(idle)).not.toContain('connections');
+    // Four calls at a time for 20 ms each are 200 a second, of 300 that come due.
+    const slow = codeUrl('export default () => new Promise((end) => setTimeout(end, 20))');
+    const full = await driveUntil((result) => names(result).includes('connections'), {
+      task: slow,
+      rate: 300,
+      concurrency: 4,
+      durationMs: 400,
+      gates,
+    });
+    expect(full.fitness?.limits).toContainEqual(
+      expect.objectContaining({ kind: 'connections', connections: 4, threads: 1 }),
+    );
+  });
+
+  it('is not ok if a quarter of the calls were never made', async () => {
+    // From the fourth on each hangs, and only two may be in flight.
+    const task = codeUrl(`
+      export default ({ sequence }) => (sequence < 3 ? undefined : new Promise(() => {}));
+    `);
+    const most = [{ kind: 'errors', maxShare: 1 }] as const;
+    const options = { task, rate: 100, durationMs: 100, timeoutMs: 1_000, concurrency: 2 };
+    const { calls, verdict, gates: judged } = await drive({ ...options, gates: most });
+    expect(calls.sent).toBeLessThanOrEqual(5);
+    expect(judged).toContainEqual({
+      gate: { kind: 'rate', minShare: 0.999 },
+      passed: false,
+      actual: calls.sent / 10,
+    });
+    expect(verdict.ok).toBe(false);
+    expect(verdict.reasons.at(-1)).toMatch(/ of the rate was sent, wanted at least 99.9 %$/);
+  });
+
+  it('has the times of failed requests, like those of failed calls', async () => {
+    const server = await httpServer((request) => request.socket.destroy());
+    const target = { url: server.url, connections: 2 };
+    const result = await drive({ target, rate: 100, durationMs: 200, gates });
+    await server.kill();
+    const { latency, response } = result.times;
+    expect(result.calls.succeeded).toBe(0);
+    expect([latency.count, response.count]).toEqual([result.admitted, result.calls.sent]);
+    // Failures may be fast, but they pass for no answer.
+    const passes = [{ kind: 'latency', percentile: 99, maxMs: 60_000 }, ...gates] as const;
+    const failed = await drive({ target, rate: 100, durationMs: 50, gates: passes });
+    expect(failed.gates[0]).toMatchObject({ passed: false, actual: null });
+  });
+
+  it('says which zerotime, which machine, and how the latency went', async () => {
+    const task = codeUrl('export default () => {}');
+    const options = { task, rate: 1_000, durationMs: 500, gates };
+    const { zerotime, machine, latencyByTime, admitted } = await drive(options);
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
+    expect(zerotime).toBe(version);
+    expect(machine.processors).toBeGreaterThan(0);
+    expect(latencyByTime.reduce((sum, { count }) => sum + count, 0)).toBe(admitted);
+    expect(latencyByTime[0]).toMatchObject({ p50Ms: expect.any(Number) });
   });
 
   it('counts what goes wrong by kind, and says what did', async () => {

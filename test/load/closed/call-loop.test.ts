@@ -1,30 +1,30 @@
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { CallLoop } from '../../../src/load/closed/call-loop.ts';
 import { Pace } from '../../../src/load/closed/pace.ts';
-import type { Failure } from '../../../src/load/task/failure.ts';
 import type { TaskCall, TaskModule } from '../../../src/load/task/task.ts';
+import type { Failure } from '../../../src/load/task/task-module.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** A loop on a clock that each call and each reading moves by a microsecond. */
+/** A loop on a clock that each call moves by `callUs`, and each reading by as much. */
 function loopOf(
   task: TaskModule['default'],
-  { concurrency = 1, stopUs = Number.POSITIVE_INFINITY } = {},
+  { concurrency = 1, stopUs = Number.POSITIVE_INFINITY, callUs = 1 } = {},
 ) {
   const failures: Failure[] = [];
   const samples: [us: number, calls: number][] = [];
   const time = { nowUs: 0 };
   const loop = new CallLoop({
     task: (call) => {
-      time.nowUs += 1;
+      time.nowUs += callUs;
       return task(call);
     },
     thread: 1,
     concurrency,
     timeoutMs: 100,
     now: () => {
-      time.nowUs += 1;
+      time.nowUs += callUs;
       return time.nowUs;
     },
     isStopped: (nowUs) => nowUs >= stopUs,
@@ -36,10 +36,13 @@ function loopOf(
 
 it('calls in a tight loop until the end, each call with the next number', async () => {
   const seen: number[] = [];
-  const { loop, samples } = loopOf(({ thread, sequence, dueUs }) => {
-    expect([thread, dueUs]).toEqual([1, 7]);
-    seen.push(sequence);
-  });
+  const { loop, samples } = loopOf(
+    ({ thread, sequence, dueUs }) => {
+      expect([thread, dueUs]).toEqual([1, 7]);
+      seen.push(sequence);
+    },
+    { callUs: 0.1 },
+  );
   const lastUs = await loop.run(7, 1_000);
   expect(lastUs).toBeGreaterThanOrEqual(1_000);
   expect(lastUs).toBeLessThan(1_100);
@@ -143,14 +146,52 @@ it('counts the call from which the thread ends', async () => {
   loop.interrupt();
 });
 
-it('looks at the clock about every 25 us, and once a call if calls take long', () => {
+it('times each call of 1 us or longer by itself, and shorter ones in batches of about 25 us', () => {
   const pace = new Pace();
-  for (let i = 0; i < 40; i++) pace.adapt(0);
-  expect(pace.calls).toBe(65_536);
-  pace.adapt(50);
-  expect(pace.calls).toBe(65_536);
-  for (let i = 0; i < 40; i++) pace.adapt(1e6);
+  for (let i = 0; i < 40; i++) pace.take({ us: 0.001 * pace.calls, calls: pace.calls });
+  expect(pace.calls).toBe(1_024);
+  for (let i = 0; i < 40; i++) pace.take({ us: 2 * pace.calls, calls: pace.calls });
   expect(pace.calls).toBe(1);
+  for (let i = 0; i < 40; i++) pace.take({ us: 0.5 * pace.calls, calls: pace.calls });
+  expect(pace.calls).toBe(64);
+});
+
+describe.each([0.01, 0.1, 1, 10])('of calls of %d us, one that takes a second', (callUs) => {
+  it.each([
+    ['returns', 'succeeded'],
+    ['throws', 'failed'],
+  ])('and %s is a sample by itself, exact to 25 us, and has timed out', async (outcome) => {
+    const { loop, failures, samples, time } = loopOf(
+      ({ sequence }) => {
+        if (sequence !== 700) return;
+        time.nowUs += 1e6;
+        if (outcome === 'throws') throw new Error('late');
+      },
+      { callUs },
+    );
+    await loop.run(0, 1.01e6);
+    expect(failures).toEqual([{ kind: 'timed out', example: 'the call took longer than 100 ms' }]);
+    const { sent, succeeded, failed } = loop.counters;
+    expect([failed, succeeded]).toEqual([1, sent - 1]);
+    const longest = Math.max(...samples.map(([us, calls]) => us / calls));
+    expect(Math.abs(longest - 1e6)).toBeLessThanOrEqual(25);
+    expect(samples.reduce((sum, [, calls]) => sum + calls, 0)).toBe(sent);
+    // The time of all samples is that of the round.
+    expect(samples.reduce((sum, [us]) => sum + us, 0)).toBeCloseTo(time.nowUs - callUs, 3);
+  });
+});
+
+it('an async call that blocks its thread for longer than the timeout has timed out', async () => {
+  const { loop, failures, samples, time } = loopOf(
+    async ({ sequence }) => {
+      if (sequence === 70) time.nowUs += 1e6;
+    },
+    { callUs: 0.01 },
+  );
+  await loop.run(0, 1.01e6);
+  expect(failures).toEqual([{ kind: 'timed out', example: 'the call took longer than 100 ms' }]);
+  const longest = Math.max(...samples.map(([us, calls]) => us / calls));
+  expect(Math.abs(longest - 1e6)).toBeLessThanOrEqual(25);
 });
 
 it('makes no further call in the place of one that hangs after a stop', async () => {

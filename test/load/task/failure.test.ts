@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { failureOf } from '../../../src/load/task/failure.ts';
+import { failureOf } from '../../../src/load/task/task-module.ts';
 
 class Odd extends Error {
   override readonly name = 'Odd';

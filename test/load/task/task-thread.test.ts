@@ -1,16 +1,16 @@
 import { once } from 'node:events';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { afterEach, expect, it } from 'vitest';
-import { planArrivals } from '../../../src/load/arrival-plan.ts';
-import { runClosedThread } from '../../../src/load/closed/closed-thread.ts';
-import type {
-  ClosedCommand,
-  ClosedEvent,
-  ClosedThreadData,
-} from '../../../src/load/closed/messages.ts';
 import { RoundGate } from '../../../src/load/closed/round-gate.ts';
-import type { LoadCommand, LoadEvent, TaskThreadData } from '../../../src/load/messages.ts';
+import { runRoundThread } from '../../../src/load/closed/round-thread.ts';
+import { planArrivals } from '../../../src/load/plan/arrival-plan.ts';
 import { runTaskThread } from '../../../src/load/task/task-thread.ts';
+import type {
+  LoadCommand,
+  LoadEvent,
+  RoundThreadData,
+  TaskThreadData,
+} from '../../../src/load/threads/messages.ts';
 import { codeUrl } from '../../support/code-url.ts';
 
 // Runs in the test's thread, with a message channel in place of the main thread.
@@ -33,8 +33,8 @@ async function said<T>(port: MessagePort): Promise<T> {
 
 function taskData(code: string): TaskThreadData {
   const counter = new BigInt64Array(new SharedArrayBuffer(8));
-  const task = { url: codeUrl(code), data: 5, concurrency: 10, thread: 0, threads: 1, counter };
-  return { timeoutMs: 1_000, outstanding: 10, latencyByTime: false, task };
+  const task = { url: codeUrl(code), data: 5, concurrency: 10, thread: 0, threads: 1 };
+  return { timeoutMs: 1_000, outstanding: 10, task, counter };
 }
 
 it('a thread calls its task at each due instant, and reports how it ended', async () => {
@@ -73,11 +73,11 @@ it('a thread says why it can not get ready', async () => {
   });
 });
 
-function closedData(code: string, timeoutMs = 1_000): ClosedThreadData {
-  const task = { url: codeUrl(code), data: undefined, concurrency: 2 };
+function closedData(code: string, timeoutMs = 1_000): RoundThreadData {
+  const task = { url: codeUrl(code), data: undefined, concurrency: 2, thread: 0, threads: 1 };
   const stop = new Int32Array(new SharedArrayBuffer(4));
   const gate = new RoundGate(1).words;
-  return { task, thread: 0, threads: 1, timeoutMs, stop, gate };
+  return { task, timeoutMs, stop, gate };
 }
 
 it('a thread of a closed loop calls in rounds, of which the warm-up does not count', async () => {
@@ -86,32 +86,32 @@ it('a thread of a closed loop calls in rounds, of which the warm-up does not cou
     export default async ({ sequence }) => { if (sequence === 0) throw new RangeError('early'); };
     export const teardown = () => new Promise(() => {});
   `;
-  runClosedThread(port, closedData(code, 50));
+  runRoundThread(port, closedData(code, 1_000));
   expect(await said(main)).toEqual({ type: 'ready' });
   const counts: number[] = [];
   for (const isCounted of [false, true]) {
     const startUs = Number(process.hrtime.bigint()) / 1_000;
-    const command: ClosedCommand = {
+    const command: LoadCommand = {
       type: 'round',
       latestUs: startUs,
       lengthUs: 5_000,
       counts: isCounted,
     };
     main.postMessage(command);
-    const { round } = await said<ClosedEvent & { type: 'round' }>(main);
+    const { round } = await said<LoadEvent & { type: 'round' }>(main);
     expect(round.counters.failed).toBe(isCounted ? 0 : 1);
     expect(round.elapsedUs).toBeGreaterThan(0);
     counts.push(round.counters.sent);
   }
-  main.postMessage({ type: 'end' } satisfies ClosedCommand);
-  const done = await said<ClosedEvent & { type: 'done' }>(main);
-  expect(done.record.errors).toEqual([]);
-  expect(done.failure).toBe('teardown took longer than 50 ms');
+  main.postMessage({ type: 'end' } satisfies LoadCommand);
+  const done = await said<LoadEvent & { type: 'done' }>(main);
+  expect(done.tally.errors).toEqual([]);
+  expect(done.failure).toBe('teardown took longer than 1000 ms');
   expect(counts[1]).toBeGreaterThan(0);
 });
 
 it('a thread of a closed loop says why it can not get ready', async () => {
   const [port, main] = channel();
-  runClosedThread(port, closedData('export default 1'));
+  runRoundThread(port, closedData('export default 1'));
   expect(await said(main)).toMatchObject({ type: 'unready' });
 });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { Tally } from '../../../src/load/tally.ts';
+import { Tally } from '../../../src/load/measure/tally.ts';
 import type { TaskCall, TaskModule } from '../../../src/load/task/task.ts';
 import { TaskWork, type TaskWorkOptions } from '../../../src/load/task/task-work.ts';
 

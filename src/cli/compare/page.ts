@@ -1,0 +1,118 @@
+import { type About, aboutFacts } from '../about.ts';
+import { formatCount, formatSpan, type Noun } from '../format.ts';
+import { latencyPoints, percentileCurve, sideLook } from '../report/distributions.ts';
+import type { LineChart, Page, Section } from '../report/page.ts';
+import {
+  assumptions,
+  type Comparison,
+  findingText,
+  isNoWorse,
+  type Side,
+  type SideComparison,
+} from './comparison.ts';
+import type { RecordedRun } from './recorded-run.ts';
+import { changeText, findingOf, intervalText, nameOf, valueText } from './verdict.ts';
+
+/** A run and the look of its side. */
+interface ColouredRun extends ReturnType<typeof sideLook> {
+  readonly run: RecordedRun;
+}
+
+/** The page of `--report`. */
+export function pageOf(comparison: Comparison, about: About): Page {
+  const { noun, baseline, others, allowed, remarks } = comparison;
+  const isClosed = baseline.runs.some(({ rounds }) => rounds !== undefined);
+  const sides = [baseline, ...others.map(({ side }) => side)];
+  const runs = sides.flatMap(coloured);
+  return {
+    title: `${sides.map(({ name }) => name).join(' vs ')}`,
+    verdicts: [
+      ...allowed.map((text) => ({ isGood: true, isNote: true, text: `Differs: ${text}` })),
+      ...others.flatMap(verdictsOf),
+    ],
+    facts: [
+      ['Baseline', baseline.name],
+      ['Runs', sides.map((side) => side.runs.length).join(' vs ')],
+    ],
+    sections: [
+      ...others.map((one) => sideSection(one, noun)),
+      {
+        heading: 'All runs',
+        verdicts: remarks.map((text) => ({ isGood: false, text })),
+        table: runTable(runs, noun),
+        // Runs as fast as possible have no latency.
+        charts: isClosed ? [] : [latencyChart(runs, noun), curve(runs, noun)],
+        notes: assumptions(comparison),
+      },
+    ],
+    circumstances: [['Command', about.commandLine], ...aboutFacts(about)],
+    footer: `zerotime ${about.version} compare`,
+  };
+}
+
+function verdictsOf(one: SideComparison): Page['verdicts'] {
+  return [
+    { isGood: isNoWorse(one), text: `${one.side.name}: ${findingText(one.lines)}` },
+    ...one.failures.map((text) => ({ isGood: false, text: `gate failed: ${text}` })),
+  ];
+}
+
+function coloured({ runs }: Side, at: number): ColouredRun[] {
+  return runs.map((run) => ({ run, ...sideLook(at) }));
+}
+
+function sideSection({ side, lines, undecided }: SideComparison, noun: Noun): Section {
+  return {
+    heading: `${side.name} beside the baseline`,
+    verdicts: [],
+    table: {
+      columns: ['Figure', 'baseline', 'compared', 'change', '95 % confidence', 'finding'],
+      rows: lines.map((line) => [
+        nameOf(line),
+        valueText(line, line.baseline),
+        valueText(line, line.other),
+        changeText(line, line.difference.value),
+        intervalText(line, noun),
+        findingOf(line).text,
+      ]),
+    },
+    charts: [],
+    notes: undecided === undefined ? [] : [undecided],
+  };
+}
+
+function runTable(runs: readonly ColouredRun[], noun: Noun): NonNullable<Section['table']> {
+  return {
+    columns: ['Run', noun, 'failed', 'time'],
+    rows: runs.map(({ run }) => [
+      run.path,
+      formatCount(run.sent),
+      formatCount(run.failed),
+      formatSpan(Math.round(run.elapsedMs)),
+    ]),
+  };
+}
+
+/** How requests and calls end. */
+function ended(noun: Noun): string {
+  return noun === 'calls' ? 'done' : 'answered';
+}
+
+/** The p99 over time or, if a run is too short for it, the maximum. */
+function latencyChart(runs: readonly ColouredRun[], noun: Noun): LineChart {
+  const isP99 = runs.every(({ run }) => run.p99ByTime.length > 0);
+  const lines = runs.map(({ run, colour, look }) => {
+    return { label: run.path, colour, look, points: isP99 ? run.p99ByTime : run.maxByTime };
+  });
+  const title = `${isP99 ? 'p99' : 'Maximum'} from due to ${ended(noun)}, by due time`;
+  return latencyPoints(title, lines, Math.max(...runs.map(({ run }) => run.elapsedMs)) / 1_000);
+}
+
+function curve(runs: readonly ColouredRun[], noun: Noun): LineChart {
+  return percentileCurve(
+    `Latency by percentile, from due to ${ended(noun)}`,
+    runs.map(({ run, colour, look }) => {
+      return { label: run.path, colour, look, histogram: run.latency };
+    }),
+  );
+}

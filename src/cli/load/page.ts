@@ -1,0 +1,217 @@
+import type { ClosedFigures, DriveResult } from '../../load/judge/drive-result.ts';
+import { threadsOf } from '../../load/plan/options.ts';
+import { type About, aboutFacts } from '../about.ts';
+import {
+  countOf,
+  formatCount,
+  formatRate,
+  formatShare,
+  formatShortTime,
+  formatSpan,
+} from '../format.ts';
+import { latencyBars, latencyLines, percentileCurve } from '../report/distributions.ts';
+import type { Facts, LineChart, Page, Section } from '../report/page.ts';
+import { failuresChart } from './failures-chart.ts';
+import { histogramOf, mainTimes, nounOf, phasesOf, TIME_HEADS, timeCells } from './outcome.ts';
+import { crashTexts, guaranteeText, outcomesOf, paceOf, wantedText } from './summary.ts';
+import { verdictLines } from './verdict.ts';
+
+const MOST_POINTS = 300;
+
+/** The page of `--report`. */
+export function pageOf(result: DriveResult, about: About): Page {
+  const { request } = result.options;
+  return {
+    title: request === null ? result.url : `${request.method} ${result.url}`,
+    verdicts: verdictLines(result),
+    facts: figures(result),
+    sections: [
+      ...(result.closed === null ? [] : [roundSection(result.closed)]),
+      latencySection(result),
+      ...(result.closed === null ? [rateSection(result)] : []),
+      responseSection(result),
+      threadSection(result),
+    ],
+    circumstances: circumstances(result, about),
+    footer: `zerotime ${about.version} load, Node.js ${about.node}`,
+  };
+}
+
+function figures(result: DriveResult): Facts {
+  const { calls, closed } = result;
+  const cells = timeCells(result, phasesOf(result)[0][0]);
+  const at = (head: string) => cells[TIME_HEADS.indexOf(head)] ?? 'none';
+  const ns = closed?.nsPerCall?.median;
+  return [
+    closed === null
+      ? ['Achieved', formatRate(result.achievedRatePerSecond)]
+      : ['Median round', formatRate(closed.callsPerSecond?.median ?? 0)],
+    [nounOf(result) === 'calls' ? 'Calls' : 'Requests', formatCount(calls.sent)],
+    closed === null
+      ? ['p50', at('p50')]
+      : ['Per call and thread', ns === undefined ? 'none' : formatShortTime(ns)],
+    ['p99', at('p99')],
+    ['Longest', at('max')],
+    ['Failed', formatShare(calls.failed, calls.succeeded + calls.failed)],
+  ];
+}
+
+function circumstances(result: DriveResult, about: About): Facts {
+  const { options, warmUp, processes, interrupted, loop } = result;
+  const { request, concurrency, threads } = options;
+  const all = String(threadsOf({ threads, processes }));
+  const time = formatSpan(Math.round(result.elapsedMs)) + (interrupted ? ', ended early' : '');
+  const warm = `${countOf(warmUp.sent, nounOf(result))}, not included in any figure`;
+  const facts: Facts = [
+    ['Command', about.commandLine],
+    ['Started', result.startedAt],
+    ['Time', time],
+    ['Wanted', loop === 'closed' ? '' : wantedText(result).replace(' wanted', '')],
+    ['Threads', processes === 1 ? all : `${all} in ${processes} processes`],
+    request === null
+      ? ['Concurrency', `${concurrency} per thread`]
+      : [request.http2 ? 'Sessions' : 'Connections', `at most ${formatCount(request.connections)}`],
+    ['Warm-up', warmUp.sent === 0 ? '' : warm],
+    ...aboutFacts(about),
+  ];
+  return facts.filter(([, text]) => text !== '');
+}
+
+function rateSection(result: DriveResult): Section {
+  const { text, tightest, isHeld } = guaranteeText(result);
+  const said = [`Guarantee${isHeld ? '' : ' broken'}: ${text}`, ...tightest].join('; ');
+  return {
+    heading: 'Rate',
+    verdicts: [{ isGood: isHeld, text: said }],
+    charts: [rateChart(result)],
+  };
+}
+
+/** Requests that came due, over time. */
+function rateChart(result: DriveResult): LineChart {
+  const { admittedPer100Ms: counts, options, elapsedMs, wantedRangePerSecond } = result;
+  const noun = nounOf(result);
+  const width = Math.max(1, Math.ceil(counts.length / MOST_POINTS));
+  // A partial last slot would look like a drop.
+  const whole = Math.floor(Math.min(elapsedMs / 100 + 1e-6, counts.length) / width);
+  const rates = Array.from({ length: whole }, (_, slot) => {
+    const part = counts.slice(slot * width, (slot + 1) * width);
+    return (part.reduce((sum, count) => sum + count, 0) / width) * 10;
+  });
+  const x = Array.from({ length: whole + 1 }, (_, slot) => (slot * width) / 10);
+  const wanted = {
+    label: 'wanted',
+    colour: 'red',
+    values: x.map(() => Number(options.ratePerSecond)),
+    look: 'dashes',
+  } as const;
+  return {
+    kind: 'lines',
+    title: `${noun === 'calls' ? 'Calls' : 'Requests'} that came due, each ${formatSpan(width * 100)}`,
+    over: 'time',
+    x,
+    end: elapsedMs / 1_000,
+    series: [
+      { label: noun, colour: 'blue', values: [...rates, rates.at(-1) ?? 0], look: 'area' },
+      // A changing rate is visible in the requests themselves.
+      ...(wantedRangePerSecond ? [] : [wanted]),
+    ],
+    unit: '/s',
+    steps: true,
+  };
+}
+
+function roundSection({ rounds }: ClosedFigures): Section {
+  const names = rounds.map((_, at) => String(at + 1));
+  return {
+    heading: 'Rounds',
+    verdicts: [],
+    table: {
+      columns: ['Round', 'calls/s', 'per call and thread'],
+      rows: rounds.map(({ callsPerSecond, nsPerCall }, at) => [
+        names[at] ?? '',
+        formatRate(callsPerSecond),
+        nsPerCall === null ? 'none' : formatShortTime(nsPerCall),
+      ]),
+    },
+    charts: [
+      {
+        kind: 'bars',
+        title: 'Calls per second in each round',
+        labels: names,
+        values: rounds.map(({ callsPerSecond }) => Math.round(callsPerSecond)),
+        unit: 'calls/s',
+      },
+    ],
+  };
+}
+
+function latencySection(result: DriveResult): Section {
+  const isOpen = result.closed === null;
+  const noun = nounOf(result);
+  const { count, hdrUnit } = mainTimes(result);
+  if (count === 0) {
+    const text = noun === 'calls' ? 'No call ended.' : 'There was no response.';
+    return { heading: 'Latency', verdicts: [{ isGood: false, text }], charts: [] };
+  }
+  const phases = phasesOf(result);
+  const [first, last = first] = [phases[0], phases[3]];
+  const curves = [...new Set([first, last])].map(([phase, , meaning], at) => ({
+    label: meaning,
+    colour: at === 0 ? ('blue' as const) : ('orange' as const),
+    histogram: histogramOf(result, phase),
+    look: at === 0 ? ('line' as const) : ('dashes' as const),
+  }));
+  const unit = hdrUnit === 'ns' ? ' µs' : ' ms';
+  const curve = percentileCurve('Latency by percentile', curves, unit);
+  const [from = '', to = ''] = first[2].split(' → ');
+  const title = `From ${from} to ${to}, by due time`;
+  const byTime = latencyLines(title, result.latencyByTime, result.elapsedMs / 1_000);
+  const bars = () => latencyBars('Latency distribution', histogramOf(result, 'latency'), noun);
+  return {
+    heading: 'Latency',
+    verdicts: [],
+    table: {
+      columns: ['From and to', ...TIME_HEADS],
+      rows: phases.map(([phase, label, meaning]) => [
+        `${label}: ${meaning}`,
+        ...timeCells(result, phase),
+      ]),
+    },
+    charts: isOpen ? [byTime, curve, bars()] : [curve],
+    notes: isOpen ? [] : ['Calls shorter than 1 µs are timed together: their times are means.'],
+  };
+}
+
+function responseSection(result: DriveResult): Section {
+  const { responses, failures } = outcomesOf(result);
+  const errors = failures.map(({ kind, example, count }) => ({
+    name: `${kind}: ${example}`,
+    count,
+  }));
+  const chart = failuresChart(result);
+  return {
+    heading: nounOf(result) === 'calls' ? 'Errors' : 'Responses and errors',
+    verdicts: result.calls.failed === 0 ? [{ isGood: true, text: 'No errors.' }] : [],
+    shares: [...responses, ...errors],
+    charts: chart === undefined ? [] : [chart],
+  };
+}
+
+function threadSection(result: DriveResult): Section {
+  const crashed = crashTexts(result).map((text) => ({ isGood: false, text }));
+  const section = { heading: 'Threads', verdicts: crashed, charts: [] };
+  if (result.closed === null) {
+    const shares = result.threads.map(({ admitted }, at) => ({
+      name: String(at + 1),
+      count: admitted,
+    }));
+    return { ...section, heading: 'Share of each thread', shares };
+  }
+  const rows = result.threads.map(({ calls }, at) => [
+    String(at + 1),
+    formatCount(calls.sent),
+    ...paceOf(result, at),
+  ]);
+  return { ...section, table: { columns: ['Thread', 'calls', 'calls/s', 'per call'], rows } };
+}

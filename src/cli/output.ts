@@ -1,0 +1,175 @@
+import { accessSync, constants, realpathSync, statSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import type { Writable } from 'node:stream';
+import { type Command, InvalidArgumentError } from 'commander';
+import { safeData, safeText } from '../load/plan/redact.ts';
+import { InterruptedError } from '../load/threads/thread-handle.ts';
+import { columnsFor, type Paint, paintFor } from './terminal.ts';
+
+/** The exit code of all commands for a failure. */
+const EXIT_FAILED = 1;
+/** 128 + the number of SIGINT, as in shells. */
+export const EXIT_INTERRUPTED = 130;
+
+/** For commander's `configureOutput`: its errors repeat the user's input. */
+export const SAFE_OUTPUT = {
+  writeErr: (text: string): void => {
+    process.stderr.write(safeText(text));
+  },
+};
+
+/** Writes `error: ` and the reason to standard error. */
+export function printError(error: unknown): void {
+  const reason = error instanceof Error ? error.message : String(error);
+  process.stderr.write(`error: ${safeText(reason)}\n`);
+}
+
+/**
+ * Lets the command finish even if its output can't be written.
+ *
+ * @returns the error that lost output, if any
+ */
+export function endQuietly(stream: Writable): () => Error | undefined {
+  let failed: Error | undefined;
+  stream.on('error', (error) => {
+    failed ??= error;
+  });
+  return () => {
+    // The event comes after the error is set; standard output clears the error after the event.
+    const error: NodeJS.ErrnoException | undefined = failed ?? stream.errored ?? undefined;
+    // EPIPE is no failure: a reader such as `head` has read enough.
+    return error?.code === 'EPIPE' ? undefined : error;
+  };
+}
+
+/** Call on exit: a command that lost output must not report success. */
+export function failIfLost(error: Error | undefined): void {
+  if (error === undefined) return;
+  printError(new Error(`standard output was not written: ${error.message}`));
+  process.exitCode ||= EXIT_FAILED;
+}
+
+/** The path that means standard output. */
+const STDOUT = '-';
+
+/** Writes to a file, or to standard output. */
+export function writeOutput(path: string, text: string): void {
+  if (path === STDOUT) process.stdout.write(text);
+  else writeFileSync(path, text);
+}
+
+/** Writes plain data as JSON, without secrets. */
+export function writeJson(path: string, data: object): void {
+  writeOutput(path, `${JSON.stringify(safeData(data), undefined, 2)}\n`);
+}
+
+/** A file to write, if requested. */
+interface OutputFile {
+  readonly path: string | undefined;
+  readonly write: (path: string) => void;
+}
+
+/** What a command makes of its result. */
+interface Delivery<Result> {
+  /** Path of the JSON. If it goes to standard output, the summary goes to standard error. */
+  readonly json: string | undefined;
+  readonly run: () => Result | Promise<Result>;
+  readonly summary: (result: Result, paint: Paint, columns: number) => string[];
+  readonly files: (result: Result) => readonly OutputFile[];
+  readonly exitCode: (result: Result) => number;
+}
+
+/** Runs a command, prints and writes its result, and returns the exit code. */
+export async function deliver<Result>(delivery: Delivery<Result>): Promise<number> {
+  const { json, run, summary, files, exitCode } = delivery;
+  const stream = json === STDOUT ? process.stderr : process.stdout;
+  try {
+    const result = await run();
+    const lines = summary(result, paintFor(stream), columnsFor(stream));
+    stream.write(`${lines.join('\n')}\n`);
+    const areWritten = writeFiles(files(result));
+    return exitCode(result) || (areWritten ? 0 : EXIT_FAILED);
+  } catch (error) {
+    printError(error);
+    return error instanceof InterruptedError ? EXIT_INTERRUPTED : EXIT_FAILED;
+  }
+}
+
+/** Writes each file even if others fail. Returns whether all were written. */
+export function writeFiles(files: readonly OutputFile[]): boolean {
+  let areWritten = true;
+  for (const { path, write } of files) {
+    if (path === undefined) continue;
+    try {
+      write(path);
+    } catch (error) {
+      areWritten = false;
+      printError(new Error(`${path} was not written: ${(error as Error).message}`));
+    }
+  }
+  return areWritten;
+}
+
+/** Checks that the path is writable. Creates no file: the command may end without a result. */
+export function parseOutputPath(path: string): string {
+  if (path === STDOUT) {
+    throw new InvalidArgumentError(
+      'It must be the path of a writable file, not standard output; ./- is a file with this name.',
+    );
+  }
+  try {
+    checkWritable(path);
+  } catch (error) {
+    throw new InvalidArgumentError(
+      `It must be the path of a writable file (${(error as Error).message}).`,
+    );
+  }
+  return path;
+}
+
+function checkWritable(path: string): void {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats?.isDirectory() || /[/\\]$/.test(path)) throw new Error('EISDIR: is a directory');
+  accessSync(stats === undefined ? dirname(path) : path, constants.W_OK);
+}
+
+/** The same, or `-` for standard output. */
+export function parseOutputPathOrStdout(path: string): string {
+  return path === STDOUT ? path : parseOutputPath(path);
+}
+
+/**
+ * Ends the command with an error if an output would replace another one, or one of the files that
+ * it reads.
+ */
+export function checkOutputs(
+  command: Command,
+  outputs: Readonly<Record<string, string | undefined>>,
+  inputs: readonly string[] = [],
+): void {
+  const taken = new Map(inputs.map((path) => [fileOf(path), 'an input']));
+  for (const [name, path] of Object.entries(outputs)) {
+    const key = path === STDOUT ? path : path && fileOf(path);
+    if (key === undefined) continue;
+    const option = `--${name}`;
+    const other = taken.get(key);
+    if (other !== undefined) {
+      command.error(`error: ${option} would replace ${other}: both are ${path}`);
+    }
+    taken.set(key, option);
+  }
+}
+
+/**
+ * Identifies a file, which may not exist yet. Undefined for a device such as /dev/null, which any
+ * number may share.
+ */
+function fileOf(path: string): string | undefined {
+  try {
+    const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
+    if (stats === undefined) return join(realpathSync(dirname(path)), basename(path));
+    return stats.isFile() ? `${stats.dev}:${stats.ino}` : undefined;
+  } catch {
+    return undefined; // An input that cannot be read has an error of its own.
+  }
+}

@@ -1,0 +1,123 @@
+import type { Int32Histogram } from 'hdr-histogram-js';
+import type { SimulateResult } from '../../simulate/run.ts';
+import type { LimiterResult } from '../../simulate/simulation.ts';
+
+const EXIT_OK = 0;
+const EXIT_BOUND_BROKEN = 2;
+
+/** The exit code for a result. */
+export function exitCode({ limiters }: SimulateResult): number {
+  const held = limiters.every(({ outcomes }) => outcomes.bounds.every((bound) => bound.held));
+  return held ? EXIT_OK : EXIT_BOUND_BROKEN;
+}
+
+const PERCENTILES = [50, 75, 90, 95, 99, 99.9, 99.99] as const;
+
+/** The file of `--json`, which is identical for the same arguments. */
+export function jsonOf(result: SimulateResult, version: string): object {
+  const { source, arrivals, limiters, count, durationMs, waitMs, server } = result;
+  const { file } = source;
+  return {
+    zerotime: version,
+    exitCode: exitCode(result),
+    arrivals: {
+      source: source.text,
+      seed: source.seed ?? null,
+      count,
+      durationMs,
+      file: file && {
+        format: file.format,
+        startedEpochMs: file.startedUs === undefined ? null : file.startedUs / 1_000,
+        linesWithoutTimestamp: file.unreadable,
+        linesOutOfOrder: file.late,
+      },
+    },
+    server: server ?? null,
+    waitAtMostMs: waitMs,
+    slotMs: arrivals.slotUs / 1_000,
+    arrivalsPerSlot: arrivals.counts,
+    limiters: limiters.map(({ text, outcomes }) => ({
+      limiter: text,
+      admittedAtOnce: outcomes.admittedAtOnce,
+      admittedLater: outcomes.admittedLater,
+      refusedAtOnce: outcomes.refusedAtOnce,
+      gaveUp: outcomes.gaveUp,
+      waitMs: percentiles(outcomes.waits),
+      ...(server === undefined
+        ? {}
+        : { mostInFlight: outcomes.mostInFlight, responseMs: percentiles(outcomes.responses) }),
+      bounds: outcomes.bounds.map((bound) => ({
+        promise: bound.promise,
+        held: bound.held,
+        peak: bound.peak,
+        allowed: bound.allowed,
+        mostPerSlot: bound.most(arrivals.slotUs),
+      })),
+      admittedPerSlot: outcomes.admissions.counts,
+    })),
+  };
+}
+
+/** Percentiles in milliseconds; null without values. */
+function percentiles(histogram: Int32Histogram): object | null {
+  if (histogram.totalCount === 0) return null;
+  const at = PERCENTILES.map((percentile) => [
+    `p${percentile}`,
+    histogram.getValueAtPercentile(percentile) / 1_000,
+  ]);
+  return {
+    mean: histogram.mean / 1_000,
+    ...Object.fromEntries(at),
+    max: histogram.maxValue / 1_000,
+  };
+}
+
+const MOST_ABOVE = 2;
+
+/** The rates of one limiter over time. */
+export interface RatesByTime {
+  readonly slotSeconds: number;
+  /** Per second, one value per slot of equal length. */
+  readonly arrivals: readonly number[];
+  readonly admitted: readonly number[];
+  /** The guaranteed maximum rate of admissions in a slot, per second. */
+  readonly bound: number;
+  /** The highest rate of all slots. */
+  readonly highest: number;
+  /** False if the bound is so far above the rates that it would flatten the chart. */
+  readonly isBoundNear: boolean;
+}
+
+export function ratesByTime(
+  { arrivals }: SimulateResult,
+  { outcomes }: LimiterResult,
+): RatesByTime {
+  const slotSeconds = arrivals.slotUs / 1e6;
+  const admitted = outcomes.admissions.counts;
+  const came = arrivals.counts;
+  const slots = Math.max(came.length, admitted.length);
+  const perSecond = (counts: readonly number[]) =>
+    Array.from({ length: slots }, (_, slot) => (counts[slot] ?? 0) / slotSeconds);
+  const most = Math.min(...outcomes.bounds.map((bound) => bound.most(arrivals.slotUs)));
+  const bound = most / slotSeconds;
+  const arrivalRates = perSecond(came);
+  const admittedRates = perSecond(admitted);
+  const highest = arrivalRates.concat(admittedRates).reduce((a, b) => Math.max(a, b), 0);
+  return {
+    slotSeconds,
+    arrivals: arrivalRates,
+    admitted: admittedRates,
+    bound,
+    highest,
+    isBoundNear: bound <= MOST_ABOVE * highest,
+  };
+}
+
+/** The highest rate over all limiters, so that their charts share a scale. */
+export function highestOf(result: SimulateResult): number {
+  const tops = result.limiters.map((one) => {
+    const { highest, bound, isBoundNear } = ratesByTime(result, one);
+    return isBoundNear ? Math.max(highest, bound) : highest;
+  });
+  return Math.max(...tops);
+}

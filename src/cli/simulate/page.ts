@@ -1,0 +1,173 @@
+import type { Histogram } from 'hdr-histogram-js';
+import { LEAST_FOR } from '../../load/measure/latency-timeline.ts';
+import type { SimulateResult } from '../../simulate/run.ts';
+import type { LimiterResult } from '../../simulate/simulation.ts';
+import { type About, aboutFacts } from '../about.ts';
+import { formatNumber, formatSpan } from '../format.ts';
+import {
+  latencyBars,
+  latencyLines,
+  latencyPoints,
+  middleOf,
+  percentileCurve,
+  sideLook,
+} from '../report/distributions.ts';
+import type { Chart, LineChart, Page, Section } from '../report/page.ts';
+import { highestOf, ratesByTime } from './outcome.ts';
+import { cellsOf, columnsOf, describeArrivals, describeBound, describeCallers } from './summary.ts';
+
+/** The page of `--report`. */
+export function pageOf(result: SimulateResult, about: About): Page {
+  const { source, limiters, server } = result;
+  return {
+    title: source.text,
+    verdicts: boundVerdicts(limiters),
+    facts: [
+      ['Arrivals', describeArrivals(result)],
+      ...(source.seed === undefined ? [] : [['Seed', String(source.seed)] as const]),
+      ...(server === undefined ? [] : [['Server', server] as const]),
+      ['Callers', describeCallers(result)],
+    ],
+    sections: [
+      {
+        heading: limiters.length === 1 ? 'Outcome' : 'Side by side',
+        verdicts: [],
+        table: {
+          columns: ['Limiter', ...columnsOf(result)],
+          rows: limiters.map((one) => [one.text, ...cellsOf(one, result)]),
+        },
+        charts: [],
+      },
+      rateSection(result),
+      ...waitSections(result),
+      ...responseSections(result),
+    ],
+    circumstances: [['Command', about.commandLine], ...aboutFacts(about)],
+    footer: `zerotime ${about.version} simulate`,
+  };
+}
+
+/** Whether each limiter kept its bounds, and its peak. */
+function boundVerdicts(limiters: readonly LimiterResult[]): Page['verdicts'] {
+  const all = limiters.flatMap(({ text, outcomes }) =>
+    outcomes.bounds.map((bound, at) => ({
+      isGood: bound.held,
+      text: `${text.split(' + ')[at] ?? text}: ${describeBound(bound)}`,
+    })),
+  );
+  const broken = all.filter(({ isGood }) => !isGood).length;
+  const text =
+    broken === 0
+      ? 'held: every limiter kept its bound'
+      : `BROKEN: ${broken} of ${all.length} bounds`;
+  return [{ isGood: broken === 0, text }, ...all];
+}
+
+/**
+ * The end of the last slot of any limiter, in seconds. Waiting callers are admitted after the last
+ * arrival.
+ */
+function endOf(result: SimulateResult): number {
+  const ends = result.limiters.map((one) => {
+    const { arrivals, slotSeconds } = ratesByTime(result, one);
+    return arrivals.length * slotSeconds;
+  });
+  return Math.max(...ends);
+}
+
+/** One chart per limiter, all with the same axes. */
+function rateSection(result: SimulateResult): Section {
+  const { limiters } = result;
+  const scale = { top: highestOf(result) * 1.05, end: endOf(result) };
+  const charts = limiters.map((one, at) => ratesChart(result, one, at, scale));
+  return { heading: 'Rate by time', verdicts: [], charts };
+}
+
+function ratesChart(
+  result: SimulateResult,
+  one: LimiterResult,
+  at: number,
+  scale: { readonly top: number; readonly end: number },
+): LineChart {
+  const { slotSeconds, arrivals, admitted, bound, isBoundNear } = ratesByTime(result, one);
+  const slot = formatSpan(slotSeconds * 1_000);
+  // Extends the last step to the length of the others.
+  const x = Array.from({ length: arrivals.length + 1 }, (_, slot) => slot * slotSeconds);
+  const closed = (values: readonly number[]) => [...values, values.at(-1) ?? 0];
+  const most = Number.isFinite(bound) ? `; the bound is ${formatNumber(bound)}/s in that time` : '';
+  return {
+    kind: 'lines',
+    title: `${one.text}, each ${slot}${most}`,
+    over: 'time',
+    x,
+    series: [
+      { label: 'arrivals', colour: 'grey', values: closed(arrivals), look: 'area' },
+      { label: 'admitted', colour: sideLook(at).colour, values: closed(admitted), look: 'area' },
+      ...(isBoundNear
+        ? [{ label: 'bound', colour: 'red', values: x.map(() => bound), look: 'dashes' } as const]
+        : []),
+    ],
+    unit: '/s',
+    steps: true,
+    ...scale,
+    isLow: result.limiters.length > 1,
+  };
+}
+
+/** The waits of all limiters in shared charts. */
+function waitSections(result: SimulateResult): Section[] {
+  const { limiters } = result;
+  const end = endOf(result);
+  const waiting = limiters.some(({ outcomes }) => outcomes.waits.totalCount > 0);
+  if (!waiting) return [];
+  const [only] = limiters;
+  const curve = curveOf('Waits by percentile', limiters, ({ outcomes }) => outcomes.waits);
+  const charts: Chart[] =
+    limiters.length === 1 && only !== undefined
+      ? [
+          latencyLines(
+            'Waits of admitted callers, by arrival time',
+            only.outcomes.waitsByTime.slots(),
+            end,
+          ),
+          curve,
+          latencyBars('Distribution of waits', only.outcomes.waits, 'admitted'),
+        ]
+      : [waitsByTime(limiters, end), curve];
+  return [{ heading: 'Waits', verdicts: [], charts }];
+}
+
+function waitsByTime(limiters: readonly LimiterResult[], end: number): LineChart {
+  const least = LEAST_FOR.p99;
+  const lines = limiters.map(({ text, outcomes }, at) => {
+    const slots = outcomes.waitsByTime.slotsOf(least);
+    const points = slots.map((slot) => [middleOf(slot), slot.p99Ms ?? slot.maxMs] as const);
+    return { label: text, ...sideLook(at), points };
+  });
+  const title = `p99 of the waits of admitted callers, by arrival time, at least ${least} for each point`;
+  return { ...latencyPoints(title, lines, end), logarithmic: false };
+}
+
+/** Response times at the server, including its queue. */
+function responseSections({ limiters, server }: SimulateResult): Section[] {
+  if (server === undefined) return [];
+  const curve = curveOf(
+    'Response times by percentile',
+    limiters,
+    ({ outcomes }) => outcomes.responses,
+  );
+  return [{ heading: 'Responses of the server', verdicts: [], charts: [curve] }];
+}
+
+function curveOf(
+  title: string,
+  limiters: readonly LimiterResult[],
+  histogramOf: (one: LimiterResult) => Histogram,
+): LineChart {
+  const lines = limiters.map((one, at) => ({
+    label: one.text,
+    ...sideLook(at),
+    histogram: histogramOf(one),
+  }));
+  return percentileCurve(title, lines);
+}

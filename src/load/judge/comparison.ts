@@ -1,0 +1,181 @@
+import type { Histogram } from 'hdr-histogram-js';
+import {
+  type Difference,
+  differenceOf,
+  type Estimate,
+  meanOf,
+  percentileInterval,
+  shareInterval,
+  studentDeviations,
+  varianceOf,
+} from './interval.ts';
+
+/** The figures of a run to compare. */
+export interface RunFigures {
+  readonly sent: number;
+  readonly elapsedMs: number;
+  readonly admittedPer100Ms: readonly number[];
+  readonly succeeded: number;
+  readonly failed: number;
+  /** In microseconds. */
+  readonly latency: Histogram;
+  /** Calls per second in each round, of a run as fast as possible: only they and errors compare. */
+  readonly rounds?: readonly number[] | undefined;
+}
+
+/** The figure that a line compares. */
+type ComparedFigure =
+  | { readonly kind: 'latency'; readonly percentile: number }
+  | { readonly kind: 'rate' }
+  | { readonly kind: 'errors' };
+
+/** One figure, for both sides. */
+export interface ComparisonLine {
+  readonly figure: ComparedFigure;
+  /**
+   * Milliseconds, requests per second, or a share from 0 to 1. The mean if a side has several runs.
+   */
+  readonly baseline: number;
+  readonly other: number;
+  /** How much higher the other side is: 0.1 is 10 %, or 10 percentage points of errors. */
+  readonly difference: Difference;
+}
+
+/** Percentile 100 is the maximum latency. */
+const COMPARED: readonly ComparedFigure[] = [
+  ...[50, 90, 99, 99.9, 100].map((percentile) => ({ kind: 'latency', percentile }) as const),
+  { kind: 'rate' },
+  { kind: 'errors' },
+];
+
+const US_PER_MS = 1_000;
+/** Histograms keep three significant digits of whole microseconds. */
+const HISTOGRAM_PRECISION = 1 / 1024;
+const HISTOGRAM_UNIT_US = 1;
+/** Replaces a latency of 0, which has no logarithm. */
+const LEAST_MS = HISTOGRAM_UNIT_US / 2 / 1_000;
+/** A run is divided into this many parts to estimate the spread of its rate. */
+const PARTS = 20;
+const LEAST_PARTS = 10;
+
+/** Compares the runs of two sides, figure by figure. */
+export function compareRuns(
+  baseline: readonly RunFigures[],
+  other: readonly RunFigures[],
+): ComparisonLine[] {
+  const isClosed = [...baseline, ...other].some(({ rounds }) => rounds !== undefined);
+  const compared = isClosed ? COMPARED.filter(({ kind }) => kind !== 'latency') : COMPARED;
+  return compared.map((figure) => {
+    if (figure.kind === 'errors') return errorLine(figure, baseline, other);
+    const estimates = (runs: readonly RunFigures[]) =>
+      runs.map((run) =>
+        figure.kind === 'rate' ? rateEstimate(run) : latencyEstimate(run, figure.percentile),
+      );
+    const resolution = resolutionOf(figure, baseline);
+    const line = ratioLine(figure, estimates(baseline), estimates(other), resolution);
+    if (figure.kind === 'rate' || [...baseline, ...other].every(hasLatency)) return line;
+    return { ...line, difference: { ...line.difference, interval: undefined } };
+  });
+}
+
+/** False for a run whose requests all failed: it must not look fast. */
+function hasLatency({ latency, succeeded }: RunFigures): boolean {
+  return latency.totalCount > 0 && succeeded > 0;
+}
+
+/** The resolution of a figure, relative to its value. */
+function resolutionOf(figure: ComparedFigure, runs: readonly RunFigures[]): number {
+  const shares = runs.map(({ latency, sent }) => {
+    // The start of the run decides whether it has one request more or less.
+    if (figure.kind !== 'latency') return 1 / Math.max(1, sent);
+    const us = Math.max(1, latency.getValueAtPercentile(figure.percentile));
+    return Math.max(HISTOGRAM_PRECISION, HISTOGRAM_UNIT_US / us);
+  });
+  return Math.max(...shares);
+}
+
+/** Latencies and rates differ by a factor, so their logarithms are compared. */
+function ratioLine(
+  figure: ComparedFigure,
+  baseline: readonly Estimate[],
+  other: readonly Estimate[],
+  resolution: number,
+): ComparisonLine {
+  const { value, interval } = differenceOf(
+    baseline.map(logarithm),
+    other.map(logarithm),
+    Math.log1p(resolution),
+  );
+  // Taking a single value to its logarithm and back would add a rounding error.
+  const mean = (side: readonly Estimate[]) =>
+    side.length === 1
+      ? (side[0]?.value ?? 0)
+      : Math.exp(meanOf(side.map((one) => logarithm(one).value)));
+  return {
+    figure,
+    baseline: mean(baseline),
+    other: mean(other),
+    difference: {
+      value: Math.expm1(value),
+      interval: interval && { low: Math.expm1(interval.low), high: Math.expm1(interval.high) },
+    },
+  };
+}
+
+function logarithm({ value, interval }: Estimate): Estimate {
+  const log = (n: number) => Math.log(Math.max(n, LEAST_MS));
+  return {
+    value: log(value),
+    interval: interval && { low: log(interval.low), high: log(interval.high) },
+  };
+}
+
+/** In milliseconds. A single run's maximum has no upper bound, so it gets no interval. */
+function latencyEstimate({ latency }: RunFigures, percentile: number): Estimate {
+  const value = latency.getValueAtPercentile(percentile) / US_PER_MS;
+  const interval = percentileInterval(latency, percentile);
+  return {
+    value,
+    interval: interval && { low: interval.low / US_PER_MS, high: interval.high / US_PER_MS },
+  };
+}
+
+/** Per second. The interval comes from the spread between parts of the run. */
+function rateEstimate({ sent, elapsedMs, admittedPer100Ms, rounds }: RunFigures): Estimate {
+  if (rounds !== undefined) return roundEstimate(rounds);
+  const seconds = elapsedMs / 1_000;
+  const value = seconds === 0 ? 0 : sent / seconds;
+  const size = Math.max(1, Math.floor(admittedPer100Ms.length / PARTS));
+  const parts = Array.from({ length: Math.floor(admittedPer100Ms.length / size) }, (_, at) =>
+    meanOf(admittedPer100Ms.slice(at * size, (at + 1) * size)),
+  );
+  if (parts.length < LEAST_PARTS || seconds === 0) return { value, interval: undefined };
+  const error = Math.sqrt(varianceOf(parts) / parts.length) / meanOf(parts);
+  const spread = value * studentDeviations(parts.length - 1) * error;
+  return { value, interval: { low: value - spread, high: value + spread } };
+}
+
+/** The mean of the rounds. The interval comes from the spread between them. */
+function roundEstimate(rounds: readonly number[]): Estimate {
+  const value = rounds.length === 0 ? 0 : meanOf(rounds);
+  if (rounds.length < 2) return { value, interval: undefined };
+  const error = Math.sqrt(varianceOf(rounds) / rounds.length);
+  const spread = studentDeviations(rounds.length - 1) * error;
+  return { value, interval: { low: value - spread, high: value + spread } };
+}
+
+/** A share may be 0, so the difference is compared instead of the ratio. */
+function errorLine(
+  figure: ComparedFigure,
+  baseline: readonly RunFigures[],
+  other: readonly RunFigures[],
+): ComparisonLine {
+  const estimates = (runs: readonly RunFigures[]) =>
+    runs.map(({ succeeded, failed }): Estimate => {
+      const all = succeeded + failed;
+      return { value: all === 0 ? 0 : failed / all, interval: shareInterval(failed, all) };
+    });
+  const [a, b] = [estimates(baseline), estimates(other)];
+  const mean = (side: readonly Estimate[]) => meanOf(side.map(({ value }) => value));
+  return { figure, baseline: mean(a), other: mean(b), difference: differenceOf(a, b, 0) };
+}

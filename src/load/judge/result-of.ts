@@ -1,0 +1,167 @@
+import type { Histogram } from 'hdr-histogram-js';
+import { thisMachine, thisVersion } from '../measure/machine.ts';
+import type { CallCounts, Tally } from '../measure/tally.ts';
+import { PER_MS, timesOf } from '../measure/times.ts';
+import type { LoadOptions } from '../plan/options.ts';
+import { safeText } from '../plan/redact.ts';
+import { safeHeaders } from '../plan/safe-headers.ts';
+import { dataBytesOf } from '../task/task-module.ts';
+import type {
+  ArrivalsResult,
+  ClosedFigures,
+  DriveResult,
+  DriveTerms,
+  DriveVerdict,
+  RequestTerms,
+} from './drive-result.ts';
+import type { FitnessResult } from './fitness.ts';
+import { checkGates, gatesInForce, gateText } from './gates.ts';
+import type { Guarantee } from './guarantee.ts';
+
+/** What a run has measured. */
+export interface RunRecord {
+  readonly options: LoadOptions;
+  /** The URL of the target, the embedded server or the task. */
+  readonly url: string;
+  readonly startedAt: Date;
+  readonly interrupted: boolean;
+  readonly warmUp: CallCounts;
+  readonly elapsedMs: number;
+  readonly admitted: number;
+  /** The outcomes of all threads. */
+  readonly tally: Tally;
+  readonly threads: readonly {
+    readonly admitted: number;
+    readonly counters: CallCounts;
+    readonly crash: string | undefined;
+  }[];
+  /** The next ones: at a rate. */
+  readonly wantedRate?: number;
+  /** The lowest and the highest target rate; undefined if it never changed. */
+  readonly rateRange?: readonly [number, number] | undefined;
+  readonly admittedPer100Ms?: readonly number[];
+  readonly guarantee?: Guarantee;
+  readonly fitness?: FitnessResult;
+  /** As fast as possible. */
+  readonly closed?: ClosedFigures | null;
+}
+
+/** The result of a run as plain data. */
+export function resultOf({ options, tally, closed = null, ...run }: RunRecord): DriveResult {
+  const { elapsedMs, admitted, wantedRate: wantedRatePerSecond = null } = run;
+  const { counters: calls, unit } = tally;
+  const { latency, clientLag, queued, response } = tally.histograms;
+  const times = (histogram: Histogram) => timesOf(histogram, unit);
+  const gated = {
+    calls,
+    latency: closed === null ? latency : response,
+    perMs: PER_MS[unit],
+    elapsedMs,
+    wantedRatePerSecond,
+  };
+  const hasNoRate = closed !== null || options.fleet !== undefined;
+  const figures = {
+    loop: closed === null ? 'open' : 'closed',
+    url: safeText(run.url),
+    embeddedServer: options.url === undefined && options.task === undefined,
+    processes: options.processes ?? 1,
+    zerotime: thisVersion(),
+    node: process.version,
+    machine: thisMachine(),
+    options: termsOf(options),
+    startedAt: run.startedAt.toISOString(),
+    interrupted: run.interrupted,
+    elapsedMs,
+    warmUp: run.warmUp,
+    admitted,
+    calls,
+    achievedRatePerSecond: elapsedMs === 0 ? 0 : calls.sent / (elapsedMs / 1_000),
+    wantedRatePerSecond,
+    wantedRangePerSecond: run.rateRange ?? null,
+    arrivals: closed === null ? arrivalsOf(options) : null,
+    guarantee: run.guarantee ?? null,
+    gates: checkGates(gated, gatesInForce(options.gates, hasNoRate)),
+    fitness: run.fitness ?? null,
+    statusCodes: Object.fromEntries(tally.statusCodes),
+    errors: [...tally.errors.values()],
+    blocked:
+      closed === null
+        ? { calls: tally.blocked.calls, longestMs: tally.blocked.longestUs / 1_000 }
+        : null,
+    times: {
+      latency: times(latency),
+      clientLag: times(clientLag),
+      queued: times(queued),
+      response: times(response),
+    },
+    threads: run.threads.map(({ admitted: own, counters, crash = null }) => ({
+      admitted: own,
+      share: admitted === 0 ? 0 : own / admitted,
+      calls: counters,
+      crash,
+    })),
+    admittedPer100Ms: run.admittedPer100Ms ?? [],
+    latencyByTime: tally.latencyByTime.slots(),
+    failuresByTime: [...tally.failuresByTime].map(([kind, { slotUs, counts }]) => ({
+      kind,
+      slotMs: slotUs / 1_000,
+      counts,
+    })),
+    closed,
+  } as const;
+  return { ...figures, verdict: verdictOf(figures) };
+}
+
+function termsOf(options: LoadOptions): DriveTerms {
+  const { rate, ramp = null, burst, threads, task, rounds = null } = options;
+  const { durationMs, timeoutMs, warmupMs } = options;
+  const isMax = rate === Number.POSITIVE_INFINITY;
+  return {
+    ratePerSecond: isMax ? 'max' : rate,
+    ramp,
+    burst: isMax ? null : burst,
+    threads,
+    concurrency: task?.concurrency ?? null,
+    dataBytes: task ? dataBytesOf(task.data) : null,
+    request: task ? null : requestOf(options),
+    rounds: isMax ? rounds : null,
+    durationMs,
+    timeoutMs,
+    warmupMs,
+  };
+}
+
+function requestOf({ method, headers, body, transport, connections }: LoadOptions): RequestTerms {
+  return {
+    method,
+    headers: safeHeaders(headers),
+    bodyBytes: body?.byteLength ?? 0,
+    http2: transport?.http2 === true,
+    unixSocket: transport?.socketPath ?? null,
+    connections,
+  };
+}
+
+function arrivalsOf({ arrivals }: LoadOptions): ArrivalsResult {
+  if (arrivals === undefined) return { kind: 'even' };
+  if (arrivals.kind === 'poisson') return arrivals;
+  const { kind, name, instantsUs } = arrivals;
+  return { kind, count: instantsUs.length, ...(name !== undefined && { name }) };
+}
+
+/** Applies the rules of the command's exit code and explains the verdict. */
+function verdictOf(result: Omit<DriveResult, 'verdict'>): DriveVerdict {
+  const { guarantee, calls, threads, errors, gates } = result;
+  const reasons: string[] = [];
+  if (guarantee?.held === false) reasons.push('more calls came due than the guarantee allows');
+  if (calls.succeeded === 0) {
+    const [most] = errors.toSorted((a, b) => b.count - a.count);
+    const why = most === undefined ? '' : `: ${most.kind}${most.example && `: ${most.example}`}`;
+    reasons.push(`no call succeeded${why}`);
+  }
+  for (const [at, { crash }] of threads.entries()) {
+    if (crash !== null) reasons.push(`thread ${at}: ${crash}`);
+  }
+  for (const gate of gates) if (!gate.passed) reasons.push(gateText(gate));
+  return { ok: reasons.length === 0, reasons };
+}

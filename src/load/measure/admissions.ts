@@ -1,0 +1,159 @@
+import { type Guarantee, GuaranteeCheck } from '../judge/guarantee.ts';
+import { HALF_SLOT_US } from '../plan/arrival-plan.ts';
+import { RateCourse, type RateRamp } from '../plan/rate-course.ts';
+import type { TimetableCheck } from '../plan/timetable.ts';
+import { RateMeter } from './rate-meter.ts';
+
+/** The instants in microseconds at which one thread's requests came due, in the order handled. */
+export class AdmissionLog {
+  #instants = new Float64Array(256);
+  #count = 0;
+
+  append(instantUs: number): void {
+    if (this.#count === this.#instants.length) {
+      const larger = new Float64Array(this.#instants.length * 2);
+      larger.set(this.#instants);
+      this.#instants = larger;
+    }
+    this.#instants[this.#count] = instantUs;
+    this.#count += 1;
+  }
+
+  /** Removes and returns the entries as a transferable array. */
+  take(): Float64Array<ArrayBuffer> {
+    const taken = this.#instants.slice(0, this.#count);
+    this.#count = 0;
+    return taken;
+  }
+}
+
+/** Minimum span of a released batch, so that each instant is sorted and copied only once. */
+const BATCH_US = 100_000;
+
+/**
+ * Merges the admissions of running threads into one ascending stream. An instant is held until
+ * every thread has reported past it, so memory depends on the reporting interval, not on the length
+ * of the run.
+ */
+export class AdmissionMerge {
+  /** Per thread: no further instant is earlier than this. */
+  readonly #throughUs: number[];
+  readonly #onMerged: (instants: Float64Array) => void;
+  #held: Float64Array[] = [];
+  /** Rate changes since the latest released instant. */
+  #changes: { readonly beforeUs: number; readonly afterUs: number }[] = [];
+  #releasedUs = Number.NEGATIVE_INFINITY;
+
+  /** @param onMerged receives all instants in ascending order, in batches */
+  constructor(threads: number, onMerged: (instants: Float64Array) => void) {
+    this.#throughUs = new Array<number>(threads).fill(Number.NEGATIVE_INFINITY);
+    this.#onMerged = onMerged;
+  }
+
+  /**
+   * Records a rate change between two instants. A `throughUs` reported in between no longer holds:
+   * a later request may have moved to any instant from `beforeUs` on.
+   */
+  change(beforeUs: number, afterUs: number): void {
+    this.#changes.push({ beforeUs, afterUs });
+  }
+
+  /**
+   * @param thread the thread's index
+   * @param throughUs no further instant of the thread is earlier; infinite once it has ended
+   */
+  add(thread: number, instants: Float64Array, throughUs: number): void {
+    if (instants.length > 0) this.#held.push(instants);
+    const change = this.#changes.find((at) => at.beforeUs < throughUs && throughUs <= at.afterUs);
+    this.#throughUs[thread] = change?.beforeUs ?? throughUs;
+    const untilUs = this.#throughUs.reduce((least, us) => Math.min(least, us));
+    if (untilUs >= this.#releasedUs + BATCH_US) this.#release(untilUs);
+  }
+
+  #release(untilUs: number): void {
+    const released: number[] = [];
+    this.#held = this.#held.flatMap((instants) => {
+      const kept: number[] = [];
+      for (const instant of instants) (instant < untilUs ? released : kept).push(instant);
+      return kept.length === 0 ? [] : [Float64Array.from(kept)];
+    });
+    // If the clock of a fleet's server steps back, an instant may precede released ones. It then
+    // counts as simultaneous with the latest of them.
+    const fromUs = this.#releasedUs;
+    this.#releasedUs = untilUs;
+    this.#changes = this.#changes.filter(({ afterUs }) => afterUs > untilUs);
+    this.#onMerged(Float64Array.from(released, (us) => Math.max(us, fromUs)).sort());
+  }
+}
+
+export interface AdmissionWatchOptions {
+  readonly threads: number;
+  readonly startUs: number;
+  readonly rate: number;
+  readonly burst: number;
+  /** The timetable to check against, instead of the rate. */
+  readonly timetable?: TimetableCheck | undefined;
+  readonly ramp?: RateRamp | undefined;
+}
+
+/** Counts and checks the admissions of all threads as they are reported, without storing them. */
+export class AdmissionWatch {
+  /** The rate of the run. */
+  readonly course: Pick<RateCourse, 'rate' | 'rateAt' | 'isSteady' | 'range' | 'tokens'>;
+  readonly #course: RateCourse;
+  /** Counts the admissions after the warm-up. */
+  readonly meter: RateMeter;
+  readonly #check: GuaranteeCheck | TimetableCheck;
+  readonly #merge: AdmissionMerge;
+  readonly #startUs: number;
+  #lastUs: number | undefined;
+
+  constructor({ threads, startUs, rate, burst, timetable, ramp }: AdmissionWatchOptions) {
+    // A ramp starts with its first slot.
+    const course = new RateCourse(startUs + HALF_SLOT_US, rate, ramp);
+    this.#course = course;
+    this.course = timetable === undefined ? course : timetableCourse(timetable, course);
+    this.#startUs = startUs;
+    this.meter = new RateMeter(startUs);
+    this.#check = timetable ?? new GuaranteeCheck(this.#course, burst);
+    this.#merge = new AdmissionMerge(threads, (instants) => {
+      this.#check.add(instants);
+      this.#lastUs = instants.at(-1) ?? this.#lastUs;
+    });
+  }
+
+  /** Call after each rate change, with clock readings from before and after it. */
+  change(rate: number, beforeUs: number, afterUs: number): void {
+    this.#course.change(rate, beforeUs, afterUs);
+    this.#merge.change(beforeUs, afterUs);
+  }
+
+  /**
+   * See {@link AdmissionMerge.add}. Admissions of the warm-up are checked but not counted.
+   *
+   * @returns how many of the instants count
+   */
+  add(thread: number, instants: Float64Array, throughUs: number): number {
+    const counted = instants.filter((us) => us >= this.#startUs);
+    this.meter.add(counted);
+    this.#merge.add(thread, instants, throughUs);
+    return counted.length;
+  }
+
+  /** The latest admission. Call after all threads have ended. */
+  get lastUs(): number | undefined {
+    return this.#lastUs;
+  }
+
+  /** The verdict on the guarantee over all admissions. Call after all threads have ended. */
+  get guarantee(): Guarantee {
+    return this.#check.verdict;
+  }
+}
+
+/** The rates of a course whose tokens are the slots of a timetable. */
+function timetableCourse(timetable: TimetableCheck, course: RateCourse): AdmissionWatch['course'] {
+  const { rate, isSteady, range } = course;
+  const rateAt = (us: number) => course.rateAt(us);
+  return { rate, rateAt, isSteady, range, tokens: (_, toUs) => timetable.countUntil(toUs) };
+}

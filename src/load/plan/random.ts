@@ -1,0 +1,22 @@
+import { randomInt } from 'node:crypto';
+
+/**
+ * Pseudorandom numbers above 0 and up to 1: mulberry32
+ * (https://gist.github.com/tommyettinger/46a874533244883189143505d203312c).
+ */
+export function randomNumbers(seed: number): () => number {
+  let state = seed | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return (((mixed ^ (mixed >>> 14)) >>> 0) + 1) / 2 ** 32;
+  };
+}
+
+export const MAX_SEED = 2 ** 32 - 1;
+
+/** A random seed for runs without one. Results state it, so that a run can be repeated. */
+export function someSeed(): number {
+  return randomInt(MAX_SEED + 1);
+}

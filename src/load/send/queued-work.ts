@@ -1,0 +1,172 @@
+import type { Tally } from '../measure/tally.ts';
+import { Fifo } from './fifo.ts';
+import { STOPPED, type Work, type WorkHooks } from './work.ts';
+
+export interface QueuedWorkOptions extends WorkHooks {
+  readonly timeoutMs: number;
+}
+
+/** A request or call in flight. */
+export interface InFlight {
+  readonly dueUs: number;
+  readonly startedUs: number;
+}
+
+/** A request or call that is due and waits for room. */
+export interface Queued {
+  readonly dueUs: number;
+  readonly queuedUs: number;
+}
+
+/**
+ * Starts requests or calls while there is room for them. Further ones are queued. Latency counts
+ * from the due instant, so that nobody can hide a stall by delaying later ones.
+ *
+ * `Room` is what one of them occupies.
+ */
+export abstract class QueuedWork<One extends InFlight, Room> implements Work {
+  readonly #hooks: QueuedWorkOptions;
+  /** In the order started, which is the order of their deadlines. */
+  readonly #inFlight = new Set<One>();
+  readonly #queue = new Fifo<Queued>();
+  #wasFull = false;
+  #isPumping = false;
+  #deadline: NodeJS.Timeout | undefined;
+
+  constructor(hooks: QueuedWorkOptions) {
+    this.#hooks = hooks;
+  }
+
+  abstract readonly capacity: number;
+  /** Why the queued requests are dropped. */
+  protected abstract readonly noRoom: string;
+  /** What one that has timed out did. */
+  protected abstract readonly tooLong: string;
+  /** Room for one more; undefined if there is none. */
+  protected abstract room(): Room | undefined;
+  protected abstract start(next: Queued, room: Room): void;
+  /** Ends one that has failed: it has timed out, or the run is stopped. */
+  protected abstract cancel(one: One, why: DOMException): void;
+
+  get inFlight(): number {
+    return this.#inFlight.size;
+  }
+
+  get wasFull(): boolean {
+    return this.#wasFull;
+  }
+
+  get queued(): number {
+    return this.#queue.length;
+  }
+
+  get isIdle(): boolean {
+    return this.#inFlight.size === 0 && this.#queue.length === 0;
+  }
+
+  send(dueUs: number, nowUs: number): void {
+    this.#queue.push({ dueUs, queuedUs: nowUs });
+    this.pump();
+  }
+
+  dropQueue(): void {
+    const nowUs = this.#hooks.now();
+    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
+      this.drop(next, nowUs);
+    }
+  }
+
+  /** Counts all that is unfinished as failures of this kind. */
+  abandon(kind: string, example: string): void {
+    this.dropQueue();
+    for (const one of this.#inFlight) this.fail(one, kind, example);
+    this.#inFlight.clear();
+  }
+
+  interrupt(): void {
+    const cut = [...this.#inFlight];
+    this.abandon('interrupted', STOPPED);
+    for (const one of cut) this.cancel(one, new DOMException(STOPPED, 'AbortError'));
+  }
+
+  close(): void | Promise<void> {
+    clearTimeout(this.#deadline);
+  }
+
+  /** Starts what is queued as long as there is room. */
+  protected pump(): void {
+    // One that ends synchronously re-enters here. Let the outer call continue with the queue, so
+    // that the stack does not grow with each.
+    if (this.#isPumping) return;
+    this.#isPumping = true;
+    while (this.#queue.length > 0) {
+      const room = this.room();
+      if (room === undefined) {
+        this.#wasFull = true;
+        break;
+      }
+      const next = this.#queue.shift();
+      if (next !== undefined) this.start(next, room);
+    }
+    this.#isPumping = false;
+  }
+
+  /** Call when some have ended outside of `start`, and `pump` if others may start. */
+  protected tellIdle(): void {
+    if (this.isIdle) this.#hooks.onIdle();
+  }
+
+  protected drop({ dueUs, queuedUs }: Queued, nowUs: number): void {
+    const tally = this.#hooks.tallyOf(dueUs);
+    tally.countError('unsent', this.noRoom, dueUs);
+    tally.record('queued', nowUs - queuedUs);
+    tally.recordLatency(dueUs, nowUs - dueUs);
+  }
+
+  /** Counts one that starts. */
+  protected begin(one: One, { queuedUs }: Queued): Tally {
+    const tally = this.#hooks.tallyOf(one.dueUs);
+    this.#inFlight.add(one);
+    tally.counters.sent += 1;
+    tally.record('queued', one.startedUs - queuedUs);
+    this.#deadline ??= setTimeout(this.#sweep, this.#hooks.timeoutMs);
+    return tally;
+  }
+
+  /** Whether it was still in flight; now it is not. */
+  protected leave(one: One): boolean {
+    return this.#inFlight.delete(one);
+  }
+
+  /** Records the times of one that has ended, whatever its outcome. */
+  protected recordTimes({ dueUs, startedUs }: One, nowUs = this.#hooks.now()): void {
+    const tally = this.#hooks.tallyOf(dueUs);
+    tally.record('response', nowUs - startedUs);
+    tally.recordLatency(dueUs, nowUs - dueUs);
+  }
+
+  protected fail(one: One, kind: string, example: string): void {
+    this.#hooks.tallyOf(one.dueUs).countError(kind, example, one.dueUs);
+    this.recordTimes(one);
+  }
+
+  /** Fails what is overdue, then sleeps until the next deadline: one timer for all. */
+  readonly #sweep = (): void => {
+    const { now, timeoutMs } = this.#hooks;
+    const nowUs = now();
+    this.#deadline = undefined;
+    for (const one of this.#inFlight) {
+      const leftMs = timeoutMs - (nowUs - one.startedUs) / 1_000;
+      if (leftMs > 0) {
+        // Timers may fire early; the sweep then runs once more for the same one.
+        this.#deadline = setTimeout(this.#sweep, Math.ceil(leftMs));
+        break;
+      }
+      this.leave(one);
+      this.fail(one, 'timed out', this.tooLong);
+      this.cancel(one, new DOMException(this.tooLong, 'TimeoutError'));
+    }
+    this.pump();
+    this.tellIdle();
+  };
+}

@@ -1,0 +1,32 @@
+import type { RecentPercentiles } from '../measure/recent-latencies.ts';
+
+/** The progress of a run. */
+export interface Progress {
+  readonly elapsedMs: number;
+  /** Requests per second over the last second; undefined before the first report. */
+  readonly rateNow: number | undefined;
+  /** The current target rate; undefined until it first changes. */
+  readonly rateWanted: number | undefined;
+  /** Latencies of the last second; undefined if it had no response. */
+  readonly latency: RecentPercentiles | undefined;
+  readonly admitted: number;
+  readonly failed: number;
+  /** Requests in flight or queued. */
+  readonly waiting: number;
+  /** Whether no more requests come due and the run waits for those in flight. */
+  readonly finishing: boolean;
+}
+
+export interface RunHooks {
+  /** Ends the run early when aborted. */
+  readonly stop: AbortSignal;
+  readonly onStart?: (url: string) => void;
+  readonly onProgress?: (progress: Progress) => void;
+  /**
+   * Called once the run has started. The given function multiplies the rate by a factor, within the
+   * valid rates.
+   */
+  readonly onSteerable?: (steer: (factor: number) => void) => void;
+  /** For tests: replaces the code of the load threads. */
+  readonly loadWorker?: URL;
+}

@@ -1,0 +1,277 @@
+import { onAbort } from '../../time/on-abort.ts';
+import { runRounds } from '../closed/run-rounds.ts';
+import type { DriveResult } from '../judge/drive-result.ts';
+import { type FullThreads, fitnessOf, MOST_BUSY } from '../judge/fitness.ts';
+import { resultOf } from '../judge/result-of.ts';
+import { AdmissionWatch } from '../measure/admissions.ts';
+import { CpuGauge, type ProcessorUse, readTimes } from '../measure/gauges.ts';
+import { LatencyGauge } from '../measure/recent-latencies.ts';
+import { Tally, totalOf } from '../measure/tally.ts';
+import { type ArrivalPlan, HALF_SLOT_US, planArrivals } from '../plan/arrival-plan.ts';
+import { joinFleet, measureAhead } from '../plan/fleet.ts';
+import { RATES } from '../plan/option-table.ts';
+import { type LoadOptions, threadsOf } from '../plan/options.ts';
+import { shareTimetable, TimetableCheck, timetableOf } from '../plan/timetable.ts';
+import { openTarget, type Target } from '../send/target.ts';
+import type { RunHooks } from './hooks.ts';
+import { ProcessTeam } from './process-team.ts';
+import { connectionsOf, outstandingAt, startThreads } from './start-threads.ts';
+import { type ThreadHandle, untilReady } from './thread-handle.ts';
+
+/** Time for the threads to attach to the bucket before the first request is due. */
+const LEAD_MS = 100;
+const LEAD_MS_PER_THREAD = 2;
+
+/**
+ * Runs the load described by `options`. Failed requests are part of the result. Throws only if the
+ * load can't start.
+ *
+ * @throws InterruptedError if stopped before the first request
+ */
+export async function runLoad(options: LoadOptions, hooks: RunHooks): Promise<DriveResult> {
+  const { processes, threads, rate, task } = options;
+  if (rate === Number.POSITIVE_INFINITY && task !== undefined) {
+    return runRounds(options, task, hooks);
+  }
+  if (processes === undefined) return runWith(options, hooks, undefined);
+  const team = await ProcessTeam.start(processes, threads);
+  try {
+    return await runWith(options, hooks, team);
+  } finally {
+    await team.close();
+  }
+}
+
+/** @param team the processes that run the threads, unless this one does */
+async function runWith(
+  options: LoadOptions,
+  hooks: RunHooks,
+  team: ProcessTeam | undefined,
+): Promise<DriveResult> {
+  const spread = { ...options, threads: threadsOf(options) };
+  const fleet = options.fleet && (await joinFleet(options.fleet));
+  let target: Target | undefined;
+  let threads: ThreadHandle[] = [];
+  let watch: AdmissionWatch | undefined;
+  try {
+    target = await openTarget(options);
+    const { url } = target;
+    const onAdmissions = (...report: Parameters<AdmissionWatch['add']>) =>
+      watch?.add(...report) ?? 0;
+    threads = startThreads(spread, target, onAdmissions, hooks.loadWorker, team?.startThread);
+    await untilReady(threads, hooks.stop);
+    await target.ready();
+
+    hooks.onStart?.(url);
+    const leadMs = LEAD_MS + LEAD_MS_PER_THREAD * threads.length;
+    const plan = planArrivals(
+      options.ramp?.from ?? options.rate,
+      options.burst,
+      leadMs,
+      team?.region,
+    );
+    const { rate } = plan.bucket;
+    // A whole number of slots, so that the run itself also starts with a slot.
+    const warmUpUs = (Math.ceil((rate * options.warmupMs) / 1_000) * 1e6) / rate;
+    const startUs = plan.startUs - HALF_SLOT_US + warmUpUs;
+    const { arrivals, burst, ramp } = options;
+    const fixed = timetableOf(options, warmUpUs);
+    // Even slots are where the bucket would have them.
+    const originUs = arrivals === undefined ? plan.startUs : startUs - warmUpUs;
+    const timetable = fixed && shareTimetable(fixed, originUs);
+    watch = new AdmissionWatch({
+      threads: threads.length,
+      startUs,
+      rate,
+      burst,
+      ramp,
+      timetable: arrivals && timetable && new TimetableCheck(timetable, startUs),
+    });
+    const startedAt = new Date();
+    const aheadUs = fleet && (await measureAhead(fleet));
+    const cpu = new CpuGauge(() => readTimes(team?.cpuMs));
+    const window = await conduct(
+      spread,
+      warmUpUs,
+      threads,
+      { ...plan, timetable },
+      aheadUs,
+      watch,
+      cpu,
+      hooks,
+    );
+    const processors = cpu.use;
+    return collect({ options, url, startedAt, threads, watch, processors, ...window });
+  } finally {
+    fleet?.close();
+    await Promise.all([target?.close(), ...threads.map((thread) => thread.giveUp())]);
+  }
+}
+
+/** HTTP/2 servers say how many streams a session has, so each thread knows its own maximum. */
+function fullThreads(options: LoadOptions, handles: readonly ThreadHandle[]): FullThreads {
+  const full = [...handles.entries()].filter(([, { last }]) => last?.wasFull);
+  const connections = full.reduce((sum, [, { last }]) => sum + (last?.capacity ?? 0), 0);
+  const sessions = full.reduce((sum, [at]) => sum + connectionsOf(options, at), 0);
+  const isHttp2 = options.task === undefined && options.transport?.http2 === true;
+  return { threads: full.length, connections, ...(isHttp2 && { sessions }) };
+}
+
+interface Collected extends RunWindow {
+  readonly options: LoadOptions;
+  readonly url: string;
+  readonly startedAt: Date;
+  readonly threads: readonly ThreadHandle[];
+  readonly watch: AdmissionWatch;
+  readonly processors: ProcessorUse;
+}
+
+function collect({ threads, startUs, watch, processors, ...run }: Collected): DriveResult {
+  const { options } = run;
+  const tally = new Tally();
+  for (const thread of threads) {
+    if (thread.last !== undefined) tally.add(thread.last.tally);
+    // Of a thread that could not report its results, the counts of its last report are known.
+    else tally.addCounts(thread.counters);
+  }
+  const { course } = watch;
+  // A thread that learns late of an early stop runs past it and extends the run.
+  const endUs = Math.max(run.endUs, (watch.lastUs ?? Number.NEGATIVE_INFINITY) + HALF_SLOT_US);
+  const elapsedMs = (endUs - startUs) / 1_000;
+  return resultOf({
+    ...run,
+    warmUp: totalOf(threads.map(({ last }) => last?.warmUp)),
+    elapsedMs,
+    admitted: watch.meter.admitted,
+    wantedRate: elapsedMs === 0 ? course.rate : course.tokens(startUs, endUs) / (elapsedMs / 1_000),
+    rateRange: course.isSteady ? undefined : course.range,
+    admittedPer100Ms: watch.meter.countsUntil(endUs),
+    threads,
+    tally,
+    guarantee: watch.guarantee,
+    fitness: fitnessOf({
+      tally,
+      full: fullThreads(options, threads),
+      loops: threads.map(({ last }) => last?.busy ?? 0),
+      processors,
+    }),
+  });
+}
+
+/** Lead time for a stop to reach all threads, so that they end at the same instant. */
+const STOP_LEAD_US = 20_000;
+/**
+ * Grace period after the timeout of the last request, or of the teardown. A thread that takes
+ * longer is stuck.
+ */
+const STUCK_US = 5e6;
+const PROGRESS_MS = 250;
+/** Live latencies cover this span. */
+const WINDOW_MS = 1_000;
+/** The time from the first request to the last, and the rate over that time. */
+export interface RunWindow {
+  readonly startUs: number;
+  readonly endUs: number;
+  readonly interrupted: boolean;
+}
+
+/** Starts all threads and waits for them to finish. */
+export async function conduct(
+  { durationMs, timeoutMs, task }: LoadOptions,
+  warmUpUs: number,
+  threads: readonly ThreadHandle[],
+  { bucket, startUs: firstUs, timetable }: ArrivalPlan,
+  aheadUs: number | undefined,
+  watch: AdmissionWatch,
+  cpu: CpuGauge,
+  { stop, onProgress, onSteerable }: RunHooks,
+): Promise<RunWindow> {
+  const now = () => bucket.clock.now();
+  const startUs = firstUs - HALF_SLOT_US + warmUpUs;
+  let endUs = startUs + durationMs * 1_000;
+  let interrupted = false;
+
+  const { course } = watch;
+  let wantedRate = course.rate;
+  const setRate = (rate: number) => {
+    wantedRate = Math.min(Math.max(rate, RATES.min), RATES.max);
+    change();
+  };
+  // One change at a time, so that even a delayed thread knows when its requests were due under each
+  // rate.
+  const change = () => {
+    const rate = wantedRate;
+    if (rate === course.rate || !threads.every((thread) => thread.follows)) return;
+    const beforeUs = now();
+    bucket.reconfigure({ rate });
+    watch.change(rate, beforeUs, now());
+    const outstanding = outstandingAt(rate, { threads: threads.length, task });
+    for (const thread of threads) thread.post({ type: 'rate', outstanding });
+  };
+  // Before the first request, a change would move the start of the run. A fleet's rate belongs to
+  // all its processes, and a timetable is fixed.
+  const isSteerable = aheadUs === undefined && timetable === undefined;
+  const steerable = setTimeout(
+    () => {
+      if (isSteerable) onSteerable?.((factor) => setRate(wantedRate * factor));
+      // The processor time of the warm-up does not count.
+      cpu.begin();
+    },
+    Math.ceil((startUs - now()) / 1_000) + 1,
+  );
+  const endEarly = () => {
+    const earlyUs = Math.max(firstUs - HALF_SLOT_US, now() + STOP_LEAD_US);
+    if (earlyUs >= endUs) return;
+    endUs = earlyUs;
+    interrupted = true;
+    for (const thread of threads) thread.post({ type: 'stop', endUs });
+  };
+  const patienceUs = timeoutMs * (task === undefined ? 1_000 : 2_000) + STUCK_US;
+  const gauge = new LatencyGauge(WINDOW_MS / PROGRESS_MS);
+  let processorsAreFull = false;
+  const watchProcessors = () => {
+    const areFull = cpu.recent.machine > MOST_BUSY;
+    if (areFull === processorsAreFull) return;
+    processorsAreFull = areFull;
+    for (const thread of threads) thread.post({ type: 'processors', areFull });
+  };
+  const report = () => {
+    const nowUs = now();
+    watchProcessors();
+    onProgress?.({
+      elapsedMs: Math.max(0, Math.min(nowUs, endUs) - startUs) / 1_000,
+      rateNow: watch.meter.rateAt(nowUs),
+      rateWanted: course.isSteady ? undefined : course.rateAt(nowUs),
+      latency: gauge.read(threads.map(({ latencies }) => latencies.take())),
+      admitted: watch.meter.admitted,
+      failed: threads.reduce((sum, { counters }) => sum + counters.failed, 0),
+      waiting: threads.reduce((sum, { waiting }) => sum + waiting, 0),
+      finishing: nowUs > endUs,
+    });
+    if (nowUs > endUs + patienceUs) {
+      for (const thread of threads) void thread.giveUp();
+    }
+  };
+
+  for (const thread of threads) {
+    thread.onFollowed = change;
+    thread.post({ type: 'go', bucket: bucket.handle, timetable, aheadUs, startUs, endUs, firstUs });
+  }
+  cpu.begin();
+  const progress = setInterval(report, PROGRESS_MS);
+  const forget = onAbort(stop, endEarly);
+  await Promise.all(
+    threads.map(async (thread) => {
+      await thread.done;
+      // Without this thread the load can't keep the requested rate.
+      if (thread.crash !== undefined) endEarly();
+    }),
+  );
+  forget();
+  clearInterval(progress);
+  // On a busy machine there may have been no report since the run started.
+  report();
+  clearTimeout(steerable);
+  // A run stopped during the warm-up has length 0.
+  return { startUs, endUs: Math.max(startUs, endUs), interrupted };
+}

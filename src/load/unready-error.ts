@@ -1,4 +1,0 @@
-/** Thrown if a thread can't get ready, with a message for the user. */
-export class UnreadyError extends Error {
-  override readonly name = 'UnreadyError';
-}

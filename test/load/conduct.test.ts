@@ -1,0 +1,115 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { ManualClock, TokenBucket } from '../../src/index.ts';
+import { AdmissionWatch } from '../../src/load/measure/admissions.ts';
+import { CpuGauge } from '../../src/load/measure/gauges.ts';
+import type { LoadOptions } from '../../src/load/plan/options.ts';
+import type { LoadCommand } from '../../src/load/threads/messages.ts';
+import { conduct } from '../../src/load/threads/run.ts';
+import type { ThreadHandle } from '../../src/load/threads/thread-handle.ts';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+/** A load thread that answers changes of the rate when the test says so. */
+class SlowThread {
+  readonly commands: LoadCommand[] = [];
+  follows = true;
+  onFollowed: () => void = () => undefined;
+  counters = { sent: 0, succeeded: 0, failed: 0 };
+  waiting = 0;
+  end: () => void = () => undefined;
+  readonly done = new Promise<void>((resolve) => {
+    this.end = resolve;
+  });
+
+  isGivenUp = false;
+
+  giveUp(): Promise<void> {
+    this.isGivenUp = true;
+    this.end();
+    return Promise.resolve();
+  }
+
+  post(command: LoadCommand): void {
+    this.commands.push(command);
+    if (command.type === 'rate') this.follows = false;
+  }
+
+  answer(): void {
+    this.follows = true;
+    this.onFollowed();
+  }
+}
+
+test('the rate changes only while every thread follows the last change', async () => {
+  const clock = ManualClock.create();
+  const bucket = TokenBucket.create({ rate: 200, burst: 1, clock });
+  const [quick, slow] = [new SlowThread(), new SlowThread()] as const;
+  const threads = [quick, slow] as unknown as ThreadHandle[]; // all that a run needs of them
+  const watch = new AdmissionWatch({ threads: 2, startUs: 0, rate: 200, burst: 1 });
+  const options = { durationMs: 5000, timeoutMs: 1000 } as LoadOptions;
+  const plan = { bucket, startUs: 0.5 };
+  const { signal: stop } = new AbortController();
+  const idle = new CpuGauge(() => ({ idleMs: 0, totalMs: 0, ownMs: 0 }));
+  let steer: (factor: number) => void = () => undefined;
+  const onSteerable = (given: typeof steer) => {
+    steer = given;
+  };
+  const hooks = { stop, onSteerable };
+  const run = conduct(options, 0, threads, plan, undefined, watch, idle, hooks);
+  clock.advance(100);
+  vi.advanceTimersByTime(100);
+  const changes = () => slow.commands.filter(({ type }) => type === 'rate').length;
+  steer(2);
+  expect([bucket.rate, changes()]).toEqual([400, 1]);
+  quick.answer();
+  steer(2);
+  steer(2);
+  expect([bucket.rate, changes()]).toEqual([400, 1]);
+  slow.answer();
+  expect([bucket.rate, changes()]).toEqual([1600, 2]);
+  for (const thread of [quick, slow]) thread.answer();
+  expect(changes()).toBe(2);
+  steer(0.5);
+  expect([bucket.rate, changes()]).toEqual([800, 3]);
+  for (const thread of [quick, slow]) thread.end();
+  await run;
+});
+
+test('an interrupt during the last preparations ends the run', async () => {
+  const bucket = TokenBucket.create({ rate: 200, burst: 1, clock: ManualClock.create() });
+  const thread = new SlowThread();
+  const threads = [thread] as unknown as ThreadHandle[]; // all that a run needs of it
+  const watch = new AdmissionWatch({ threads: 1, startUs: 0, rate: 200, burst: 1 });
+  const options = { durationMs: 5000, timeoutMs: 1000 } as LoadOptions;
+  const plan = { bucket, startUs: 0.5 };
+  const idle = new CpuGauge(() => ({ idleMs: 0, totalMs: 0, ownMs: 0 }));
+  thread.end();
+  const stop = AbortSignal.abort();
+  const run = await conduct(options, 0, threads, plan, undefined, watch, idle, { stop });
+  expect(run.interrupted).toBe(true);
+  expect(thread.commands.map(({ type }) => type)).toEqual(['go', 'stop']);
+});
+
+test.each([
+  ['requests', undefined, 11],
+  ['a task, which may tear down for as long as a call', {}, 17],
+])('a thread of %s is given up when all times are over', async (_, task, limitS) => {
+  const clock = ManualClock.create();
+  const bucket = TokenBucket.create({ rate: 200, burst: 1, clock });
+  const thread = new SlowThread();
+  const threads = [thread] as unknown as ThreadHandle[]; // all that a run needs of it
+  const watch = new AdmissionWatch({ threads: 1, startUs: 0, rate: 200, burst: 1 });
+  const options = { durationMs: 1000, timeoutMs: 6000, task } as LoadOptions;
+  const plan = { bucket, startUs: 0.5 };
+  const { signal: stop } = new AbortController();
+  const idle = new CpuGauge(() => ({ idleMs: 0, totalMs: 0, ownMs: 0 }));
+  const run = conduct(options, 0, threads, plan, undefined, watch, idle, { stop });
+  let seconds = 0;
+  for (; seconds < 30 && !thread.isGivenUp; seconds++) {
+    clock.advance(1000);
+    vi.advanceTimersByTime(1000);
+  }
+  expect(seconds).toBe(1 + limitS + 1);
+  await run;
+});
