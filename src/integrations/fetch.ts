@@ -56,7 +56,7 @@ function signalOf(
 
 /**
  * Returns a `fetch` that limits requests over all threads that share the limiter and the semaphore.
- * Each request takes a permit and then a token before it is sent. The permit is returned when the
+ * Each request takes a token and a permit before it is sent. The permit is returned when the
  * response's body has arrived, failed or been cancelled. Read or cancel bodies above 64 KiB:
  * unread, they keep their permit until they end or are garbage collected.
  *

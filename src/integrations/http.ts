@@ -1,4 +1,5 @@
-// Entry point `zerotime/http`. It imports no framework: each adapter declares the types it needs.
+// Entry point `zerotime/http`. It imports only types of frameworks, and its declarations compile
+// without them: see packaging/types.mjs.
 export {
   type AddressedContext,
   type AddressedRequest,
@@ -7,6 +8,7 @@ export {
 } from './http/address-key.ts';
 export {
   type ExpressLimitOptions,
+  type ExpressMiddleware,
   type ExpressRequest,
   expressMiddleware,
 } from './http/express.ts';
@@ -19,9 +21,9 @@ export {
   type FastifyApp,
   type FastifyHook,
   type FastifyLimitOptions,
-  type FastifyReply,
   fastifyHook,
   fastifyPlugin,
+  type RepliedTo,
 } from './http/fastify.ts';
 export {
   type FastifyHitsCallback,
@@ -30,7 +32,12 @@ export {
   fastifyRateLimitStore,
 } from './http/fastify-store.ts';
 export type { HitStoreOptions } from './http/hit-counts.ts';
-export { type HonoContext, type HonoLimitOptions, honoMiddleware } from './http/hono.ts';
+export {
+  type HonoContext,
+  type HonoLimitOptions,
+  type HonoMiddleware,
+  honoMiddleware,
+} from './http/hono.ts';
 export { type NodeLimitOptions, nodeListener } from './http/node.ts';
 export type {
   KeyedRequestLimiter,

@@ -1,6 +1,8 @@
 // Entry point `zerotime/opentelemetry`. Imports only the API package, so the samplers work with any
 // SDK version.
 
+import { checkPeer } from '../peers.ts';
+
 export type { ConsistentSamplerOptions } from './opentelemetry/consistent-options.ts';
 export { ConsistentRateLimitingSampler } from './opentelemetry/consistent-sampler.ts';
 export type { SamplingIntent } from './opentelemetry/intent.ts';
@@ -21,3 +23,5 @@ export type {
   SamplerOptions,
   SamplerStats,
 } from './opentelemetry/sampler-options.ts';
+
+checkPeer('zerotime/opentelemetry', '@opentelemetry/api');

@@ -1,5 +1,6 @@
 // Entry point `zerotime/piscina`. Imports only types from piscina: you create the pool.
 import type { Piscina } from 'piscina';
+import { checkPeer } from '../peers.ts';
 import {
   type PoolOptions,
   type ThrottledPool as ThrottledWorkerPool,
@@ -52,5 +53,6 @@ export function throttle<Task, Result>(
   limiter: TaskLimiter | PoolOptions<Task>,
   options?: ThrottleOptions<Task>,
 ): ThrottledPool<Task, Result> {
+  checkPeer('zerotime/piscina', 'piscina');
   return throttledPool('Piscina', pool, limiter, options);
 }

@@ -1,15 +1,20 @@
 // Entry point `zerotime/prometheus`.
 import { Counter, Gauge, register as globalRegistry, type Registry } from 'prom-client';
 import { checkObject } from '../options.ts';
+import { checkPeer } from '../peers.ts';
 import { Exporting } from './metrics/exporting.ts';
 import type { Reading } from './metrics/readings.ts';
 import { SERIES, type Series } from './metrics/series.ts';
 
+checkPeer('zerotime/prometheus', 'prom-client');
+
 export type { LimiterRegion, RegionLimiter } from './metrics/exported-limiters.ts';
 export type {
+  CountedFleet,
   CountedLimiter,
   CountedSampler,
   CountedSemaphore,
+  CountedServerLimiter,
   CountedThrottle,
   MeasuredLimiter,
   SpanCounts,
@@ -92,7 +97,7 @@ export class LimiterMetrics extends Exporting {
         counter.reset(); // readings are totals, but a prom-client counter can only be incremented
         for (const [limiter, reading] of this.#read()) {
           const count = value(reading);
-          if (count !== undefined) counter.inc({ limiter }, count);
+          if (typeof count === 'number') counter.inc({ limiter }, count);
         }
       },
     });
@@ -108,7 +113,7 @@ export class LimiterMetrics extends Exporting {
         gauge.reset();
         for (const [limiter, reading] of this.#read()) {
           const level = value(reading);
-          if (level !== undefined) gauge.set({ limiter }, level);
+          if (typeof level === 'number') gauge.set({ limiter }, level);
         }
       },
     });

@@ -9,16 +9,23 @@ export {
   type FleetStats,
   type FleetWhenUnreachable,
 } from './redis/fleet-bucket.ts';
+export { RedisBucket } from './redis/redis-bucket.ts';
+export {
+  RedisKeyedLimitSet,
+  type RedisKeyedLimitSetOptions,
+} from './redis/redis-keyed-limit-set.ts';
 export {
   RedisKeyedTokenBucket,
   type RedisKeyedTokenBucketOptions,
 } from './redis/redis-keyed-token-bucket.ts';
+export { RedisLimitSet, type RedisLimitSetOptions } from './redis/redis-limit-set.ts';
 export type {
+  KeyOptions,
+  PrefixOptions,
   RedisOptions,
-  RedisTokenBucketOptions,
   WhenUnreachable,
 } from './redis/redis-options.ts';
 export { RedisReservation } from './redis/redis-reservation.ts';
 export type { RedisStats } from './redis/redis-stats.ts';
-export { RedisTokenBucket } from './redis/redis-token-bucket.ts';
+export { RedisTokenBucket, type RedisTokenBucketOptions } from './redis/redis-token-bucket.ts';
 export type { TokenSource, TokenWait } from './redis/token-source.ts';

@@ -1,5 +1,6 @@
 // Entry point `zerotime/tinypool`. Imports only types from tinypool: you create the pool.
 import type { Tinypool } from 'tinypool';
+import { checkPeer } from '../peers.ts';
 import {
   type PoolOptions,
   type ThrottledPool as ThrottledWorkerPool,
@@ -47,5 +48,29 @@ export function throttle<Task = unknown, Result = unknown>(
   limiter: TaskLimiter | PoolOptions<Task>,
   options?: ThrottleOptions<Task>,
 ): ThrottledPool<Task, Result> {
-  return throttledPool('Tinypool', pool, limiter, options);
+  checkPeer('zerotime/tinypool', 'tinypool');
+  const watched = new WeakSet<Thread>();
+  const started = () => {
+    for (const thread of pool.threads) {
+      if (watched.has(thread)) continue;
+      watched.add(thread);
+      thread.once('exit', () => ended(pool, thread));
+    }
+  };
+  return throttledPool('Tinypool', pool, limiter, options, started);
+}
+
+type Thread = Tinypool['threads'][number];
+
+/**
+ * Tells tinypool of a thread that called `process.exit`, as if it had failed: tinypool does not
+ * notice, and would neither settle the thread's tasks nor replace it.
+ */
+function ended(pool: Tinypool, thread: Thread): void {
+  if (!pool.threads.includes(thread)) return; // tinypool has ended it
+  const ignored = () => undefined;
+  // Without a task, tinypool emits the error itself, which would end the process.
+  pool.on('error', ignored);
+  thread.emit('error', new Error('the thread of the task has exited'));
+  pool.off('error', ignored);
 }

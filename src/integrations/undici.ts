@@ -1,6 +1,7 @@
 // Entry point `zerotime/undici`. Imports only types from undici: you create the dispatcher.
 import type { Dispatcher } from 'undici';
 import type { Key } from '../kernel/keyed/message.ts';
+import { checkPeer } from '../peers.ts';
 import {
   checkOutgoing,
   keyBy,
@@ -37,7 +38,7 @@ function originOf({ origin }: Dispatcher.DispatchOptions): string {
 
 /**
  * An undici interceptor that limits requests over all threads that share the limiter and the
- * semaphore. Each request takes a permit and then a token before it is sent. The permit is returned
+ * semaphore. Each request takes a token and a permit before it is sent. The permit is returned
  * when the response's body has arrived or failed. Undici reads 64 KiB ahead, so read or destroy
  * larger bodies. A request that is aborted while it waits, or that cannot start within `timeoutMs`,
  * takes nothing and fails.
@@ -65,6 +66,7 @@ function originOf({ origin }: Dispatcher.DispatchOptions): string {
  * @throws TypeError, RangeError for an invalid option.
  */
 export function rateLimit(options: RateLimitOptions): Dispatcher.DispatcherComposeInterceptor {
+  checkPeer('zerotime/undici', 'undici');
   const outgoing = checkOutgoing(options, { ...OUTGOING_OPTIONS, key: true });
   const keyOf = keyBy(options.key, outgoing.limiter, originOf);
   const turns = new Turns(outgoing);

@@ -1,3 +1,4 @@
+import { takesToo } from '../limiters/meeting.ts';
 import type { Bell } from '../memory/bell.ts';
 import { DoubleEnded } from './double-ended.ts';
 import { type PermitSource, type Slot, Slots } from './slots.ts';
@@ -5,8 +6,6 @@ import { type TaskLimiter, type TokenPromise, Tokens } from './tokens.ts';
 
 /** A timer or garbage collection can delay a look by this much without losing a token. */
 const AHEAD_US = 8_000;
-/** Slots that others could use are held for tokens that are due within this time. */
-const HOLD_US = 4_000;
 /** A pool whose tokens come slower than this needs none promised ahead: each thread has one. */
 const TIMER_TICKS_PER_S = 1000;
 /** Tokens promised ahead are returned if none of them gets a slot for this time. */
@@ -28,11 +27,11 @@ export interface Applicant {
   onFailure(reason: unknown): void;
 }
 
-/** A token that is already taken, or not needed. */
-const DUE: TokenPromise = { dueUs: Number.NEGATIVE_INFINITY, cancel: () => undefined };
-
 /**
- * Admits calls: takes a slot, then a token, so that a refusal loses neither.
+ * Admits calls, each with a slot and a token. The two meet late, by the rule of `meet` in
+ * `src/limiters/meeting.ts`: a token that is there waits until a slot is free, and a token that is
+ * not is promised without a slot. So no call holds a permit before it starts, and one token at most
+ * waits for a permit for longer than {@link STUCK_US}.
  *
  * Slots and tokens belong to no call until it starts. So a call that gives up costs a token only if
  * another holder of the limiter has reserved one after the last token promised here.
@@ -40,16 +39,16 @@ const DUE: TokenPromise = { dueUs: Number.NEGATIVE_INFINITY, cancel: () => undef
 export class Admission {
   readonly #slots: Slots;
   readonly #tokens: Tokens | undefined;
-  /** Whether no one else can use the slots, so that holding them delays no one. */
+  /** Whether no one else can use the slots, so that a token may be promised for each. */
   readonly #hasOwnSlots: boolean;
-  /** Slots waiting for a token. */
-  readonly #held = new DoubleEnded<Slot>();
   /** Tokens in the order in which they are due. */
   readonly #promised = new DoubleEnded<TokenPromise>();
-  /** How many of the tokens were promised before there was a slot for them. */
-  #ahead = 0;
+  /** Whether there was a slot, but no token. */
+  #isShortOfTokens = false;
   /** Since when the first token has been due without a slot; undefined if it has not. */
   #stuckUs: number | undefined;
+  /** Whether the other tokens have been returned since then. */
+  #isLapsed = false;
 
   constructor(
     { limiter, semaphore, places = () => Number.POSITIVE_INFINITY }: Bounds,
@@ -58,7 +57,7 @@ export class Admission {
     this.#hasOwnSlots = semaphore === undefined && Number.isFinite(places());
     this.#slots = new Slots(places, semaphore, onReady, onFailure);
     const lost = (token: TokenPromise, reason: unknown) => {
-      if (this.#forget(token)) onFailure(reason);
+      if (this.#promised.remove(token)) onFailure(reason);
     };
     this.#tokens = limiter && new Tokens(limiter, onReady, lost);
   }
@@ -78,81 +77,71 @@ export class Admission {
     const { first } = this.#promised;
     if (first === undefined) return Number.POSITIVE_INFINITY;
     if (this.#stuckUs === undefined) return first.dueUs;
-    return this.#ahead > 0 ? this.#stuckUs + STUCK_US : Number.POSITIVE_INFINITY;
+    return this.#isLapsed ? Number.POSITIVE_INFINITY : this.#stuckUs + STUCK_US;
   }
 
-  /** A slot with a token, if both are free now and none is promised. */
-  take(): readonly [Slot] | undefined {
-    const slot = this.#slots.take();
-    if (slot === undefined || this.#tokens === undefined) return slot;
-    let isAdmitted = false;
-    try {
-      isAdmitted = this.#tokens.take();
-    } finally {
-      if (!isAdmitted) this.#slots.giveUp(slot[0]);
-    }
-    return isAdmitted ? slot : undefined;
-  }
-
-  /** The first promised token's slot, if the token is due. */
-  takeDue(nowUs: number): readonly [Slot] | undefined {
+  /** A slot and a token for a call that starts now, if both are there. */
+  take(nowUs: number): readonly [Slot] | undefined {
     const { first: token } = this.#promised;
-    if (token === undefined || token.dueUs > nowUs) {
-      this.#stuckUs = undefined;
+    if (token === undefined) {
+      this.#endStuck();
+      return this.#takeBoth();
+    }
+    if (token.dueUs > nowUs) {
+      this.#endStuck();
       return undefined;
     }
-    const slot = this.#slotFor(token);
+    const slot = this.#slots.take();
     if (slot === undefined) {
+      this.#slots.ask();
       this.#stuckUs ??= nowUs;
       if (nowUs >= this.#stuckUs + STUCK_US) this.#lapse();
     } else {
-      this.#stuckUs = undefined;
+      this.#endStuck();
       this.#promised.shift();
     }
     return slot;
   }
 
-  #slotFor(token: TokenPromise): readonly [Slot] | undefined {
-    const isHeld = this.#held.length > 0;
-    const slot = isHeld ? this.#unhold(token) : this.#slots.take();
-    if (slot === undefined) this.#slots.ask();
-    else if (!isHeld && this.#ahead > 0) this.#ahead--;
-    return slot;
+  #endStuck(): void {
+    this.#stuckUs = undefined;
+    this.#isLapsed = false;
   }
 
-  /** The first held slot. After a wait for the token, the `holdMs` of its permit starts again. */
-  #unhold(token: TokenPromise): readonly [Slot] | undefined {
-    const slot = this.#held.shift();
-    return token === DUE ? [slot] : this.#slots.renew(slot);
-  }
-
-  /** Returns the tokens promised ahead: calls now wait for slots. */
-  #lapse(): void {
-    for (; this.#ahead > 0; this.#ahead--) this.#promised.pop()?.cancel();
+  #takeBoth(): readonly [Slot] | undefined {
+    const slot = this.#slots.take();
+    const tokens = this.#tokens;
+    if (slot === undefined || tokens === undefined) return slot;
+    const isAdmitted = takesToo(
+      () => tokens.take(),
+      () => this.#slots.giveUp(slot[0]),
+    );
+    this.#isShortOfTokens = !isAdmitted;
+    return isAdmitted ? slot : undefined;
   }
 
   /**
-   * Promises a slot and a token to one more waiting call, if a slot is free. Returns whether it
-   * did; undefined if the token is not due within `maxWaitMs`.
+   * Returns tokens that wait for slots. If others want tokens too, the first one stays: a call that
+   * gave its token back could find the tokens gone whenever it gets a permit.
+   */
+  #lapse(): void {
+    while (this.#promised.length > 1) this.#promised.pop()?.putBack();
+    if (this.#isLapsed) return;
+    this.#isLapsed = true;
+    if (this.#tokens?.canReserve && this.#promised.first?.putBack() === true)
+      this.#promised.shift();
+  }
+
+  /**
+   * Promises a token to one more waiting call, after {@link take} found nothing for it. Returns
+   * whether it did; undefined if the token is not due within `maxWaitMs`.
    *
    * @throws the limiter's errors.
    */
   promise(nowUs: number, maxWaitMs: number): boolean | undefined {
-    if (this.#isWaiting(nowUs)) return false;
-    const isNear = this.#isNear(nowUs);
-    const slot = isNear ? this.#slots.take() : undefined;
-    if (isNear && slot === undefined) this.#slots.ask();
-    if (slot === undefined && !this.#isLosing(nowUs)) return false;
-    let token: TokenPromise | undefined;
-    try {
-      const isDue = this.#tokens === undefined || (!this.promised && this.#tokens.take());
-      token = isDue ? DUE : this.#tokens?.promise(maxWaitMs);
-    } finally {
-      if (token === undefined && slot !== undefined) this.#slots.giveUp(slot[0]);
-    }
+    if (this.#isWaiting(nowUs) || !this.#isWanted(nowUs)) return false;
+    const token = this.#tokens?.promise(maxWaitMs);
     if (token === undefined) return undefined;
-    if (slot === undefined) this.#ahead++;
-    else this.#held.push(slot[0]);
     this.#promised.push(token);
     return true;
   }
@@ -163,15 +152,20 @@ export class Admission {
     return first !== undefined && this.#tokens?.canReserve === false && first.dueUs > nowUs;
   }
 
-  /** Whether a slot should be held for the next token. */
-  #isNear(nowUs: number): boolean {
-    const { last } = this.#promised;
-    return last === undefined || this.#hasOwnSlots || last.dueUs <= nowUs + HOLD_US;
+  #isWanted(nowUs: number): boolean {
+    const { length } = this.#promised;
+    if (length > 0) {
+      return (this.#hasOwnSlots && this.#slots.room > length) || this.#isLosing(nowUs);
+    }
+    const isShortOfTokens = this.#isShortOfTokens;
+    this.#isShortOfTokens = false;
+    if (!isShortOfTokens) this.#slots.ask();
+    return isShortOfTokens;
   }
 
   /**
    * Whether a late look would lose tokens, so that more must be promised than there are slots.
-   * False while none is promised, or if the first has been due for long: then calls wait for slots.
+   * False if the first has been due for long: then calls wait for slots.
    */
   #isLosing(nowUs: number): boolean {
     const { first } = this.#promised;
@@ -182,19 +176,11 @@ export class Admission {
 
   /** Returns promises beyond the number of waiting calls: the latest first, which is exact. */
   trim(waiting: number): void {
-    while (this.#promised.length > waiting) {
-      this.#promised.pop()?.cancel();
-      if (this.#ahead > 0) this.#ahead--;
-      else this.#dropSlot();
-    }
-    if (waiting === 0) {
-      this.#stuckUs = undefined;
-      this.#slots.unask();
-    }
-  }
-
-  #dropSlot(): void {
-    if (this.#held.length > 0) this.#slots.giveUp(this.#held.pop());
+    while (this.#promised.length > waiting) this.#promised.pop()?.putBack();
+    if (waiting > 0) return;
+    this.#endStuck();
+    this.#isShortOfTokens = false;
+    this.#slots.unask();
   }
 
   /**
@@ -204,12 +190,5 @@ export class Admission {
    */
   finish(slot: Slot): void {
     this.#slots.finish(slot);
-  }
-
-  /** Removes a token that will not come; false if it was returned already. */
-  #forget(token: TokenPromise): boolean {
-    if (!this.#promised.remove(token)) return false;
-    this.#dropSlot();
-    return true;
   }
 }

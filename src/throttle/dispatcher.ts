@@ -111,7 +111,7 @@ export class Dispatcher<Job> {
       this.#runner.end(call, abort[0], 'aborted');
       return;
     }
-    const slot = this.#waiting.length === 0 ? this.#admission.take() : undefined;
+    const slot = this.#waiting.length === 0 ? this.#admission.take(call.sinceUs) : undefined;
     if (slot !== undefined) {
       this.#run(call, slot[0]);
       return;
@@ -125,15 +125,7 @@ export class Dispatcher<Job> {
     }
     this.#hasWaited = true;
     this.#waiting.add(call, priority, key, this.#onAbort);
-    // No call starts within another one.
-    if (!this.#isAdvancing) this.#reserve();
-  }
-
-  #reserve(): void {
-    this.#looks.watch(this.#admission.changes);
-    const nowUs = this.#clock.now();
-    while (this.#promiseNext(nowUs));
-    this.#plan(false);
+    this.#advance();
   }
 
   readonly #onAbort = (call: Call<Job>, reason: unknown): void => {
@@ -191,7 +183,7 @@ export class Dispatcher<Job> {
 
   /** Starts a call if a slot and a token are due. */
   #startNext(nowUs: number): boolean {
-    const slot = this.#admission.takeDue(nowUs);
+    const slot = this.#waiting.length === 0 ? undefined : this.#admission.take(nowUs);
     const call = slot && this.#waiting.take();
     if (slot === undefined || call === undefined) return false;
     this.#run(call, slot[0]);

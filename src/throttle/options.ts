@@ -1,4 +1,5 @@
 import type { Known } from '../known-options.ts';
+import { checkLimiter } from '../limiters/limiter.ts';
 import { checkNumber, checkObject, checkSpanMs, shown } from '../options.ts';
 import type { DispatcherOptions } from './dispatcher-options.ts';
 import type { Key } from './level.ts';
@@ -42,8 +43,7 @@ export interface BoundOptions {
   /** Each call takes a token of this limiter before it starts. */
   readonly limiter?: TaskLimiter | undefined;
   /**
-   * Each call holds a permit of this semaphore while it runs. The permit is taken before the token,
-   * so the next few calls hold one while they wait for their tokens.
+   * Each call holds a permit of this semaphore while it runs, and none while it waits for a token.
    */
   readonly semaphore?: PermitSource | undefined;
 }
@@ -59,14 +59,6 @@ export const QUEUE_OPTIONS: Known<QueueOptions & BoundOptions> = {
   weights: true,
   onDelay: true,
 };
-
-function checkLimiter(limiter: TaskLimiter | undefined): TaskLimiter | undefined {
-  if (limiter === undefined) return undefined;
-  const isLimiter = typeof limiter?.wait === 'function' && typeof limiter.tryConsume === 'function';
-  // A bucket on a server has no clock and answers with promises.
-  if (isLimiter && typeof limiter.clock?.now === 'function') return limiter;
-  throw new TypeError(`limiter must be a limiter, got ${shown(limiter)}`);
-}
 
 function checkSemaphore(semaphore: PermitSource | undefined): PermitSource | undefined {
   if (semaphore === undefined) return undefined;
@@ -95,7 +87,10 @@ export function checkBounds({
   timeoutMs = Number.POSITIVE_INFINITY,
   weights,
 }: QueueOptions<never> & BoundOptions): DispatcherOptions {
-  const checked = { limiter: checkLimiter(limiter), semaphore: checkSemaphore(semaphore) };
+  const checked = {
+    limiter: limiter === undefined ? undefined : checkLimiter(limiter, 'wait', 'tryConsume'),
+    semaphore: checkSemaphore(semaphore),
+  };
   const clock = limiter?.clock ?? semaphore?.clock;
   if (clock === undefined) throw new TypeError('options must have a limiter or a semaphore');
   if (maxQueue !== Number.POSITIVE_INFINITY) {

@@ -71,7 +71,7 @@ export class ThrottledPool<Pool extends WorkerPool, Task, Result, Options> {
   readonly #calls: CallOptions<[Task]>;
 
   /** Use `throttle`, which has the pool's types. @internal */
-  constructor(pool: Pool, options: PoolOptions<Task>) {
+  constructor(pool: Pool, options: PoolOptions<Task>, started?: () => void) {
     const bounds = checkBounds(checkOptions(options, QUEUE_OPTIONS));
     this.#calls = checkCalls(options);
     const { onDelay } = this.#calls;
@@ -80,7 +80,11 @@ export class ThrottledPool<Pool extends WorkerPool, Task, Result, Options> {
     const poolRun: (task: never, options: never) => Promise<unknown> = pool.run;
     const run = poolRun.bind(pool) as (task: Task, options: Options) => Promise<Result>;
     const work: Work<Submission<Task, Options>> = {
-      start: (one) => run(one.task, one.options),
+      start: (one) => {
+        const result = run(one.task, one.options);
+        started?.();
+        return result;
+      },
       // The pool creates its own error.
       aborted: async (one, reason) =>
         run(one.task, { ...one.options, signal: AbortSignal.abort(reason) }),
@@ -95,7 +99,7 @@ export class ThrottledPool<Pool extends WorkerPool, Task, Result, Options> {
   }
 
   /**
-   * Waits for a free thread, a permit and a token, then calls the pool's `run`. Each task takes one
+   * Waits for a free thread, a token and a permit, then calls the pool's `run`. Each task takes one
    * token.
    *
    * An abort rejects with the pool's AbortError, whether the task is waiting or running. A waiting
@@ -195,19 +199,23 @@ function isLimiter(value: object): value is TaskLimiter {
   return 'tryConsume' in value;
 }
 
-/** Creates the pool that `throttle` returns, from its arguments. */
+/**
+ * Creates the pool that `throttle` returns, from its arguments. `started` is called after each call
+ * of the pool's `run`.
+ */
 export function throttledPool<Pool extends WorkerPool, Task, Result, Options>(
   kind: string,
   pool: Pool,
   limiter: TaskLimiter | PoolOptions<Task>,
   options: ThrottleOptions<Task> = {},
+  started?: () => void,
 ): ThrottledPool<Pool, Task, Result, Options> {
   if (typeof pool?.run !== 'function' || typeof pool.destroy !== 'function') {
     throw new TypeError(`pool must be a ${kind}, got ${shown(pool)}`);
   }
   if (typeof limiter === 'object' && limiter !== null && !isLimiter(limiter)) {
-    return new ThrottledPool(pool, { ...options, ...limiter });
+    return new ThrottledPool(pool, { ...options, ...limiter }, started);
   }
   const given = { ...checkObject('options', options), limiter: limiter as TaskLimiter };
-  return new ThrottledPool(pool, given);
+  return new ThrottledPool(pool, given, started);
 }

@@ -1,4 +1,5 @@
 import type { Permit } from '../limiters/permit.ts';
+import { drop } from '../limiters/permit-run.ts';
 import type { Clock } from '../time/clock.ts';
 
 /** The methods that throttling needs of a semaphore. Every `Semaphore` has them. */
@@ -13,13 +14,6 @@ export interface PermitSource {
 
 /** The right to run one call: a place, and a permit if there is a semaphore. */
 export type Slot = Permit | undefined;
-
-/** Returns an unused permit, which may have expired. */
-function drop(permit: Permit): void {
-  try {
-    permit.release();
-  } catch {}
-}
 
 /** How many calls can run at once: a number of places, a semaphore's permits, or both. */
 export class Slots {
@@ -46,9 +40,14 @@ export class Slots {
     this.#onFailure = onFailure;
   }
 
+  /** Number of free places; Infinity without places. */
+  get room(): number {
+    return this.#places() - this.#inUse;
+  }
+
   /** Takes a slot if one is free: `[slot]`, or undefined. */
   take(): readonly [Slot] | undefined {
-    if (this.#inUse >= this.#places()) return undefined;
+    if (this.room <= 0) return undefined;
     const permit = this.#semaphore && this.#permit();
     if (this.#semaphore !== undefined && permit === undefined) return undefined;
     this.#inUse++;
@@ -64,7 +63,7 @@ export class Slots {
   /** Waits for a permit in the semaphore's queue, if a place is free. */
   ask(): void {
     if (this.#semaphore === undefined || this.#request !== undefined) return;
-    if (this.#inUse < this.#places()) this.#wait(this.#semaphore);
+    if (this.room > 0) this.#wait(this.#semaphore);
   }
 
   /** Stops waiting for a permit. */
@@ -92,13 +91,6 @@ export class Slots {
     if (this.#granted === undefined) return;
     drop(this.#granted);
     this.#granted = undefined;
-  }
-
-  /** Renews a permit with `holdMs` before its call starts; undefined if others got it. */
-  renew(slot: Slot): readonly [Slot] | undefined {
-    if (slot === undefined || slot.dueUs === Number.POSITIVE_INFINITY) return [slot];
-    this.giveUp(slot);
-    return this.take();
   }
 
   /** Releases the slot of a call that did not start. */

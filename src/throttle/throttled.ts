@@ -87,8 +87,8 @@ export function close(
  * flight as a semaphore has permits. Calls that cannot start wait in a queue. The function can be
  * synchronous or asynchronous; `this` and the arguments pass through.
  *
- * A call takes a permit first, then a token, so a call that waits, fails or is refused loses
- * nothing. Calls with the same priority and key start in the order in which they were made.
+ * A call holds no permit while it waits for its token. A call that fails to start or is refused
+ * takes neither. Calls with the same priority and key start in the order in which they were made.
  *
  * The limits hold for all threads that share the limiter and the semaphore; the queue is this
  * function's own.

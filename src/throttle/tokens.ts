@@ -22,8 +22,8 @@ interface Abilities {
 export interface TokenPromise {
   /** When, by the limiter's clock; Infinity until known. It may move. */
   readonly dueUs: number;
-  /** Returns the token, if the limiter can take it back. */
-  cancel(): unknown;
+  /** Returns the unused token, due or not, if the limiter can take it back. */
+  putBack(): unknown;
 }
 
 /** A token of a limiter that cannot reserve: a caller in its queue. */
@@ -42,7 +42,7 @@ class AwaitedToken implements TokenPromise {
     this.dueUs = Number.NEGATIVE_INFINITY;
   }
 
-  cancel(): void {
+  putBack(): void {
     if (this.dueUs === Number.NEGATIVE_INFINITY) this.#limiter.returnTokens?.(1);
     else this.#end.abort();
   }

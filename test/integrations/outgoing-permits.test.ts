@@ -119,6 +119,55 @@ describe.each(CLIENTS)('$name', ({ client }) => {
     expect(api.paths).toEqual([]);
   });
 
+  test('holds no permit while it waits for tokens, near, far or paused', async () => {
+    const api = await Api.start((_, response) => response.end());
+    const clock = ManualClock.create();
+    const semaphore = Semaphore.create({ permits: 1, clock });
+    const limiter = TokenBucket.create({ rate: 5, burst: 1, initial: 0, clock });
+    const send = client({ limiter, semaphore });
+    const replies = [1, 2, 3].map((n) => watched(send(api.url + n)));
+    for (let sent = 1; sent <= 3; sent++) {
+      for (let ms = 0; ms < 200; ms++) {
+        await settled();
+        expect(semaphore.inUse()).toBe(0);
+        if (sent === 3 && ms === 100) limiter.reconfigure({ rate: 0 });
+        clock.advance(1);
+      }
+      if (sent === 3) limiter.reconfigure({ rate: 1e6 });
+      await settled();
+      clock.advance(sent === 3 ? 1000 : 0); // it looks once a second
+      await replies[sent - 1];
+      await until(() => semaphore.inUse() === 0);
+      expect(api.paths).toHaveLength(sent);
+    }
+  });
+
+  test('starts in turn though others always want permits and tokens', async () => {
+    const api = await Api.start((_, response) => response.end());
+    const clock = ManualClock.create();
+    const semaphore = Semaphore.create({ permits: 1, clock });
+    const limiter = TokenBucket.create({ rate: 100, burst: 1, initial: 0, clock });
+    const end = new AbortController();
+    const busy = async (): Promise<void> => {
+      await semaphore.run(() => clock.sleep(clock.now() + 10_000, { signal: end.signal }));
+      return busy();
+    };
+    const hungry = async (): Promise<void> => {
+      await limiter.wait(1, { signal: end.signal });
+      return hungry();
+    };
+    const others = [busy(), busy(), hungry(), hungry(), hungry()].map((one) => one.catch(() => 0));
+    const send = client({ limiter, semaphore });
+    const replies = [1, 2, 3].map((n) => watched(send(api.url + n)));
+    for (let ms = 0; ms < 300; ms++) {
+      await settled();
+      clock.advance(1);
+    }
+    await Promise.all(replies);
+    end.abort();
+    await Promise.all(others);
+  });
+
   test('an abort takes nothing, wherever the request waits, and the others keep their places', async () => {
     const api = await Api.start((_, response) => response.end());
     const clock = ManualClock.create();

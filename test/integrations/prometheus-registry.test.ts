@@ -59,7 +59,7 @@ it('exports the limiters of a region that keep counts, also later ones', async (
   expect(() => metrics.addRegion({} as never)).toThrow(/region must have a method limiters/);
 });
 
-it('a region that is damaged later does not hide the other limiters', async () => {
+it('a region that fails later does not hide the other limiters', async () => {
   const { register, metrics } = scene();
   let error: Error | undefined;
   const counted = (burst: number) => TokenBucket.create({ rate: 1, burst, stats: true });
@@ -70,12 +70,12 @@ it('a region that is damaged later does not hide the other limiters', async () =
     },
   });
   metrics.add('other', counted(7));
-  error = new HandleError('ERR_REGION_INVALID', 'a name in the region makes no sense');
-  const bursts = (await scraped(register)).filter((line) => line.includes('burst_tokens'));
-  expect(bursts).toEqual([
-    'zerotime_burst_tokens{limiter="known"} 5',
-    'zerotime_burst_tokens{limiter="other"} 7',
-  ]);
-  error = new Error('mine');
-  await expect(register.metrics()).rejects.toThrow('mine');
+  const damaged = new HandleError('ERR_REGION_INVALID', 'a name in the region makes no sense');
+  for (error of [damaged, new Error('mine')]) {
+    const bursts = (await scraped(register)).filter((line) => line.includes('burst_tokens'));
+    expect(bursts).toEqual([
+      'zerotime_burst_tokens{limiter="known"} 5',
+      'zerotime_burst_tokens{limiter="other"} 7',
+    ]);
+  }
 });

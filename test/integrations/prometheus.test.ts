@@ -56,6 +56,11 @@ it('exports values that only grow as counters, and the others as gauges', async 
     'failed_calls_total counter',
     'timed_out_calls_total counter',
     'aborted_calls_total counter',
+    'commands_total counter',
+    'unanswered_calls_total counter',
+    'fleet_purchases_total counter',
+    'fleet_bought_tokens_total counter',
+    'fleet_returned_tokens_total counter',
     'sampler_refused_spans_total counter',
     'sampler_spans_kept_by_minimum_total counter',
     'rate_tokens_per_second gauge',
@@ -70,6 +75,7 @@ it('exports values that only grow as counters, and the others as gauges', async 
     'entries gauge',
     'sampler_arrivals_per_second gauge',
     'sampler_probability gauge',
+    'reachable gauge',
     'damaged gauge',
   ]);
   expect(text.match(/^# HELP zerotime_\w+ [A-Z].*\.$/gm)).toHaveLength(types.length);

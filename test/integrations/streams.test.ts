@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
-import { FixedWindow, ManualClock, TokenBucket } from '../../src/index.ts';
+import { FixedWindow, KeyedTokenBucket, ManualClock, TokenBucket } from '../../src/index.ts';
 import { throttleWebStream } from '../../src/integrations/fetch.ts';
 import { type ByteLimiter, throttleStream } from '../../src/integrations/streams.ts';
 import { node, web } from '../support/flows.ts';
@@ -198,6 +198,8 @@ test('refuses invalid arguments, naming them', () => {
   const bucket = TokenBucket.create({ rate: 1, burst: 1 });
   for (const throttle of [throttleStream, throttleWebStream]) {
     expect(() => throttle({} as ByteLimiter)).toThrow('limiter must be a limiter, got an object');
+    const keyed = KeyedTokenBucket.create({ rate: 1, burst: 1, capacity: 10 }) as never;
+    expect(() => throttle(keyed)).toThrow('limiter must be a limiter, got an object');
     expect(() => throttle(bucket, { signal: 5 } as object)).toThrow(
       /signal.* must be an .*AbortSignal/,
     );

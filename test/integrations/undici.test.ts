@@ -223,7 +223,10 @@ test('refuses invalid options, naming them', () => {
   const cases: [options: object, message: string][] = [
     [{}, 'options must have a limiter or a semaphore'],
     [{ limiter: {} }, 'limiter must be a limiter, got an object'],
-    [{ limiter: redis, semaphore }, 'limiter must be a limiter, got an object'],
+    [
+      { limiter: redis, semaphore },
+      'limiter must answer at once, got one whose answers are promises',
+    ],
     [{ limiter, semaphore: limiter }, 'semaphore must be a Semaphore, got an object'],
     [{ limiter, key: 'host' }, `key must be 'origin' or a function, got "host"`],
     [{ limiter, timeout: 5 }, 'options has no option "timeout"; did you mean timeoutMs?'],

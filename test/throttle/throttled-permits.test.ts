@@ -14,7 +14,7 @@ function gate() {
   return { opened, open };
 }
 
-it('runs as many calls at once as there are permits, and takes a permit before a token', async () => {
+it('runs as many calls at once as there are permits, and takes no token that is there before its permit', async () => {
   const { clock, limiter } = bucketOf(1000, 5);
   const semaphore = Semaphore.create({ permits: 2, clock });
   const gates = [gate(), gate(), gate()];
@@ -63,7 +63,7 @@ it('waits for permits that other holders of the semaphore return', async () => {
   expect([semaphore.inUse(), semaphore.waiting]).toEqual([0, 0]);
 });
 
-it('renews a permit with holdMs that ran out while its call waited for a token', async () => {
+it('starts the holdMs of a permit when its call starts, however long the token takes', async () => {
   const { clock, limiter } = bucketOf(1, 1);
   const semaphore = Semaphore.create({ permits: 1, holdMs: 50, clock });
   const call = throttled((n: number) => n, { limiter, semaphore });

@@ -2,6 +2,7 @@ import { expect, expectTypeOf, it } from 'vitest';
 import {
   allOf,
   FixedWindow,
+  KeyedFixedWindow,
   KeyedTokenBucket,
   LeakyBucket,
   ManualClock,
@@ -202,13 +203,17 @@ it('names the invalid argument', async () => {
   const { limiter } = bucketOf(1, 1);
   // biome-ignore lint/suspicious/noExplicitAny: wrong on purpose
   const anything = (value: unknown) => value as any;
+  const table = { rate: 1, burst: 1, capacity: 10 };
+  const window = { limit: 1, intervalMs: 1, capacity: 10 };
   const wrong: [object, string][] = [
     [{}, 'options must have a limiter or a semaphore'],
     [{ limiter: 7 }, 'limiter must be a limiter, got 7'],
     [
       { limiter: { tryConsume: async () => true, wait: async () => {} } },
-      'limiter must be a limiter',
+      'limiter must answer at once, got one whose answers are promises',
     ],
+    [{ limiter: KeyedTokenBucket.create(table) }, 'limiter must be the limiter of one key'],
+    [{ limiter: KeyedFixedWindow.create(window) }, 'limiter must be the limiter of one key'],
     [{ semaphore: {} }, 'semaphore must be a Semaphore, got an object'],
     [{ limiter, maxQueue: -1 }, 'maxQueue must be an integer at least 0, got -1'],
     [{ limiter, timeoutMs: '1' }, 'timeoutMs must be a number at least 0, or Infinity, got "1"'],

@@ -1,5 +1,5 @@
 import { checkOptions } from '../../known-options.ts';
-import { checkNumber } from '../../options.ts';
+import { checkNumber, shown } from '../../options.ts';
 import { type Address, addressOf, networkOf } from './address.ts';
 import { TrustedProxies } from './trusted-proxies.ts';
 
@@ -44,9 +44,30 @@ export interface AddressedContext {
 /** The key of requests without a known address. They share one limit. */
 const UNKNOWN = 'unknown';
 
+/**
+ * The request of Node.js in what a framework passes.
+ *
+ * @throws TypeError for anything else: all clients would share the limit of `'unknown'`.
+ */
 function requestOf(source: AddressedRequest | AddressedContext): AddressedRequest {
-  if (!('env' in source)) return source;
-  return (source.env as { readonly incoming?: AddressedRequest } | undefined)?.incoming ?? {};
+  if ('env' in source) {
+    const incoming = (source.env as { readonly incoming?: unknown } | null | undefined)?.incoming;
+    if (typeof incoming === 'object' && incoming !== null) return incoming;
+    throw new TypeError(
+      'addressKey finds no address in a hono context without @hono/node-server: pass a key, such ' +
+        'as (context) => byAddress(getConnInfo(context).remote.address)',
+    );
+  }
+  if ('socket' in source || 'ip' in source) return source;
+  throw new TypeError(
+    'addressKey needs a request of node:http, express or fastify, a context of hono or an address ' +
+      `as text, got ${shown(source)} without socket and ip`,
+  );
+}
+
+function checkText(source: unknown): string | null | undefined {
+  if (typeof source === 'string' || source === undefined || source === null) return source;
+  throw new TypeError(`the address must be a string, got ${shown(source)}`);
 }
 
 function clientOf(
@@ -61,8 +82,9 @@ function clientOf(
 
 /**
  * Returns a function for the option `key` that identifies the client by address. IPv6 addresses are
- * cut to a network, such as `2001:db8:0:1::/64`; IPv4 addresses mapped to IPv6 count as IPv4. The
- * function never throws: for a missing or invalid address it returns `'unknown'`.
+ * cut to a network, such as `2001:db8:0:1::/64`; IPv4 addresses mapped to IPv6 count as IPv4. For a
+ * missing or invalid address, the function returns `'unknown'`. It throws a TypeError for what has
+ * no place for an address, such as a hono context without `@hono/node-server`.
  *
  * The function also accepts an address as text, if you read it from elsewhere.
  *
@@ -86,8 +108,10 @@ export function addressKey(
   checkNumber('ipv6Prefix', ipv6Prefix, { min: 1, max: 128, integer: true });
   const proxies = trustedProxies === undefined ? undefined : new TrustedProxies(trustedProxies);
   return (source) => {
-    const isRequest = typeof source === 'object' && source !== null;
-    const client = isRequest ? clientOf(requestOf(source), proxies) : addressOf(source);
+    const client =
+      typeof source === 'object' && source !== null
+        ? clientOf(requestOf(source), proxies)
+        : addressOf(checkText(source));
     return client === undefined ? UNKNOWN : networkOf(client, ipv6Prefix);
   };
 }

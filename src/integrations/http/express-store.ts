@@ -1,3 +1,4 @@
+import { checkPeer } from '../../peers.ts';
 import { HitCounts, type HitStoreOptions, type HitWindow } from './hit-counts.ts';
 
 /** A client's hits, in express-rate-limit's format. */
@@ -32,7 +33,7 @@ export class ExpressRateLimitStore {
    */
   init({ windowMs }: { readonly windowMs: number }): void {
     try {
-      this.#window = this.#counts.of(windowMs);
+      this.#window = this.#counts.of(windowMs, 'windowMs');
     } catch (error) {
       this.#failure = error;
       throw error;
@@ -97,5 +98,6 @@ function inMs(ms: number): Date {
  * @throws TypeError, RangeError for an invalid option.
  */
 export function expressRateLimitStore(options: HitStoreOptions): ExpressRateLimitStore {
+  checkPeer('zerotime/http', 'express-rate-limit');
   return new ExpressRateLimitStore(options);
 }

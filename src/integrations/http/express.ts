@@ -1,5 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Request, Response } from 'express';
 import type { Decision } from '../../limiters/decision.ts';
+import { checkPeer } from '../../peers.ts';
 import { addressKey } from './address-key.ts';
 import { Gate } from './gate.ts';
 import type { RequestLimitOptions } from './options.ts';
@@ -13,20 +15,27 @@ export type ExpressRequest = IncomingMessage & {
 
 /** Options of {@link expressMiddleware}. */
 export interface ExpressLimitOptions<
-  Request extends ExpressRequest = ExpressRequest,
-  Response extends ServerResponse = ServerResponse,
-> extends RequestLimitOptions<Request> {
+  OwnRequest extends ExpressRequest = Request,
+  OwnResponse extends ServerResponse = Response,
+> extends RequestLimitOptions<OwnRequest> {
   /**
    * Sends the response to a refused request. Status 429 and all header fields are already set; the
    * handler may change them, or call `next`. Default: sends a line of text.
    */
   readonly handler?: (
-    request: Request,
-    response: Response,
+    request: OwnRequest,
+    response: OwnResponse,
     next: (error?: unknown) => void,
     decision: Decision,
   ) => unknown;
 }
+
+/** A middleware that limits requests: see {@link expressMiddleware}. */
+export type ExpressMiddleware = (
+  request: ExpressRequest,
+  response: ServerResponse,
+  next: (error?: unknown) => void,
+) => void;
 
 /**
  * A middleware for express 4 and 5, and for compatible servers. Responds with 429 to requests that
@@ -44,14 +53,17 @@ export interface ExpressLimitOptions<
  * @throws TypeError, RangeError for an invalid option.
  */
 export function expressMiddleware<
-  Request extends ExpressRequest = ExpressRequest,
-  Response extends ServerResponse = ServerResponse,
->(
-  options: ExpressLimitOptions<Request, Response>,
-): (request: Request, response: Response, next: (error?: unknown) => void) => void {
-  const gate = new Gate<Request>(options, addressKey());
+  OwnRequest extends ExpressRequest = Request,
+  OwnResponse extends ServerResponse = Response,
+>(options: ExpressLimitOptions<OwnRequest, OwnResponse>): ExpressMiddleware {
+  checkPeer('zerotime/http', 'express');
+  const gate = new Gate<OwnRequest>(options, addressKey());
   const { handler } = options;
-  return (request, response, next) => {
+  const middleware = (
+    request: OwnRequest,
+    response: OwnResponse,
+    next: (error?: unknown) => void,
+  ) => {
     const settled = gate.judge(request, (ruling) => {
       if ('passes' in ruling) {
         put(response, ruling.passes);
@@ -71,4 +83,5 @@ export function expressMiddleware<
       settled.catch((error: unknown) => next(error ?? new Error('a handler rejected')));
     }
   };
+  return middleware as unknown as ExpressMiddleware; // express calls it with its own requests
 }

@@ -1,4 +1,5 @@
-import { HitCounts, type HitStoreOptions, type Hits } from './hit-counts.ts';
+import { checkPeer } from '../../peers.ts';
+import { HitCounts, type HitStoreOptions, type Hits, type HitWindow } from './hit-counts.ts';
 
 /** Receives a client's hits, in the format of @fastify/rate-limit. */
 export type FastifyHitsCallback = (
@@ -74,6 +75,7 @@ function checkSupported(options: RouteOptions): void {
  * @throws TypeError, RangeError for an invalid option.
  */
 export function fastifyRateLimitStore(options: HitStoreOptions): FastifyRateLimitStoreClass {
+  checkPeer('zerotime/http', '@fastify/rate-limit');
   const counts = new HitCounts(options);
   return class extends SharedStore {
     constructor(settings: object) {
@@ -103,11 +105,15 @@ class SharedStore implements FastifyRateLimitStore {
   }
 
   incr(key: string, callback: FastifyHitsCallback, timeWindow: number): void {
-    this.#answer(callback, () => this.#counts.of(timeWindow).hit(this.#place + key));
+    this.#answer(callback, () => this.#windowOf(timeWindow).hit(this.#place + key));
   }
 
   read(key: string, callback: FastifyHitsCallback, timeWindow: number): void {
-    this.#answer(callback, () => this.#counts.of(timeWindow).read(this.#place + key));
+    this.#answer(callback, () => this.#windowOf(timeWindow).read(this.#place + key));
+  }
+
+  #windowOf(timeWindow: number): HitWindow {
+    return this.#counts.of(timeWindow, 'timeWindow');
   }
 
   #answer(callback: FastifyHitsCallback, take: () => Hits): void {

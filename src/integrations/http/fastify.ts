@@ -1,11 +1,13 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Decision } from '../../limiters/decision.ts';
+import { checkPeer } from '../../peers.ts';
 import { type AddressedRequest, addressKey } from './address-key.ts';
 import type { Fields } from './fields.ts';
 import { Gate } from './gate.ts';
 import type { RequestLimitOptions } from './options.ts';
 
 /** The part of a fastify reply that the hook uses. */
-export interface FastifyReply {
+export interface RepliedTo {
   /** Sets the status. */
   code(status: number): unknown;
   /** Sets a header field. */
@@ -18,8 +20,8 @@ export interface FastifyReply {
 
 /** Options of {@link fastifyHook} and {@link fastifyPlugin}. */
 export interface FastifyLimitOptions<
-  Request extends AddressedRequest = AddressedRequest,
-  Reply extends FastifyReply = FastifyReply,
+  Request extends AddressedRequest = FastifyRequest,
+  Reply extends RepliedTo = FastifyReply,
 > extends RequestLimitOptions<Request> {
   /**
    * Sends the reply to a refused request, or throws. Status 429 and all header fields are already
@@ -29,7 +31,7 @@ export interface FastifyLimitOptions<
 }
 
 /** A hook that limits requests: see {@link fastifyHook}. */
-export type FastifyHook = (request: AddressedRequest, reply: FastifyReply) => Promise<unknown>;
+export type FastifyHook = (request: AddressedRequest, reply: RepliedTo) => Promise<unknown>;
 
 /** The part of a fastify instance that the plugin uses. */
 export interface FastifyApp {
@@ -37,7 +39,7 @@ export interface FastifyApp {
   addHook(name: 'onRequest', hook: FastifyHook): unknown;
 }
 
-function put(reply: FastifyReply, fields: Fields): void {
+function put(reply: RepliedTo, fields: Fields): void {
   for (const [name, value] of Object.entries(fields)) {
     if (value === undefined) reply.removeHeader(name);
     else reply.header(name, value);
@@ -60,9 +62,10 @@ function put(reply: FastifyReply, fields: Fields): void {
  * @throws TypeError, RangeError for an invalid option.
  */
 export function fastifyHook<
-  Request extends AddressedRequest = AddressedRequest,
-  Reply extends FastifyReply = FastifyReply,
+  Request extends AddressedRequest = FastifyRequest,
+  Reply extends RepliedTo = FastifyReply,
 >(options: FastifyLimitOptions<Request, Reply>): FastifyHook {
+  checkPeer('zerotime/http', 'fastify');
   const gate = new Gate<Request>(options, addressKey());
   const { handler } = options;
   const hook = async (request: Request, reply: Reply) =>
@@ -123,6 +126,6 @@ export const fastifyPlugin: (
     // Makes fastify add the hook to the instance itself instead of a nested one.
     [Symbol.for('skip-override')]: true,
     [Symbol.for('fastify.display-name')]: 'zerotime',
-    [Symbol.for('plugin-meta')]: { name: 'zerotime', fastify: '4.x || 5.x' },
+    [Symbol.for('plugin-meta')]: { name: 'zerotime', fastify: '>=4' },
   },
 );

@@ -1,7 +1,7 @@
-import process from 'node:process';
 import type { Key } from '../../kernel/keyed/message.ts';
-import type { Decision } from '../../limiters/decision.ts';
+import { checkDecision, type Decision } from '../../limiters/decision.ts';
 import { shown } from '../../options.ts';
+import { Reports } from '../callbacks/reports.ts';
 import { type Answer, failure, refusal } from './answer.ts';
 import { type Fields, fieldsOf } from './fields.ts';
 import { checkRequestLimit, type RequestLimitOptions, type RequestLimits } from './options.ts';
@@ -26,20 +26,10 @@ function thrown(error: unknown): Ruling {
   return { error: error || new TypeError(`a function of the limit threw ${shown(error)}`) };
 }
 
-/** Calls a user's function, which may be async, without waiting for it. */
-function told(call: () => unknown, failed: (error: unknown) => void): void {
-  try {
-    const result = call();
-    if (result instanceof Promise) result.catch(failed);
-  } catch (error) {
-    failed(error);
-  }
-}
-
 /** Limits the requests of a framework. */
 export class Gate<Request extends object> {
   readonly #limits: RequestLimits<Request>;
-  #hasWarned = false;
+  readonly #reports = new Reports('the limiter of requests failed');
 
   /** @throws TypeError, RangeError for an invalid option. */
   constructor(options: RequestLimitOptions<Request>, keyOf: (request: Request) => Key) {
@@ -68,14 +58,12 @@ export class Gate<Request extends object> {
     try {
       decided = take();
     } catch (error) {
-      // Misuse, such as half a token of a window, is no failure of the limiter.
-      const isMisuse = error instanceof RangeError || error instanceof TypeError;
-      return isMisuse ? thrown(error) : this.#unavailable(error, request);
+      return this.#failed(error, request);
     }
     if (!isPromise(decided)) return this.#ruling(decided, request);
     return Promise.resolve(decided).then(
       (decision) => this.#ruling(decision, request),
-      (error: unknown) => this.#unavailable(error, request),
+      (error: unknown) => this.#failed(error, request),
     );
   }
 
@@ -83,6 +71,7 @@ export class Gate<Request extends object> {
     const { onLimit, problemJson } = this.#limits;
     let policies: ReturnType<typeof fieldsOf>;
     try {
+      checkDecision(decision, 'limiter.decide must return a decision');
       policies = fieldsOf(request, decision, this.#limits);
     } catch (error) {
       return thrown(error);
@@ -90,11 +79,14 @@ export class Gate<Request extends object> {
     if (decision.allowed) return { passes: policies.fields };
     // If `onLimit` fails, the request stays refused, even with `fail: 'open'`.
     const failed = (error: unknown) => this.#report(error, request);
-    if (onLimit) told(() => onLimit(request, decision), failed);
+    if (onLimit) this.#reports.tell(() => onLimit(request, decision), failed);
     return { answer: refusal(decision, policies, problemJson) };
   }
 
-  #unavailable(error: unknown, request: Request): Ruling {
+  /** The ruling if the limiter threw or rejected. */
+  #failed(error: unknown, request: Request): Ruling {
+    // Misuse, such as half a token of a window, is no failure of the limiter: it never passes.
+    if (error instanceof RangeError || error instanceof TypeError) return thrown(error);
     this.#report(error, request);
     const { isOpen, problemJson } = this.#limits;
     return isOpen ? PASSES : { answer: failure(503, problemJson) };
@@ -108,17 +100,7 @@ export class Gate<Request extends object> {
 
   #report(error: unknown, request: Request): void {
     const { onError } = this.#limits;
-    const warn = (another: unknown) => this.#warn(another);
-    if (onError === undefined) warn(error);
-    else told(() => onError(error, request), warn);
-  }
-
-  /** Warns only once: a failing limiter may fail for every request. */
-  #warn(error: unknown): void {
-    if (this.#hasWarned) return;
-    this.#hasWarned = true;
-    // Thrown values may not be convertible to a string.
-    const what = error instanceof Error ? error : shown(error);
-    process.emitWarning(`the limiter of requests failed: ${what}`, 'ZerotimeWarning');
+    if (onError === undefined) this.#reports.warn(error);
+    else this.#reports.tell(() => onError(error, request));
   }
 }

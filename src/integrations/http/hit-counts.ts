@@ -3,11 +3,12 @@ import { openKeyedCell } from '../../kernel/keyed/cell.ts';
 import { openKeyed } from '../../kernel/keyed/host.ts';
 import { checkOptions } from '../../known-options.ts';
 import { KeyedFixedWindow } from '../../limiters/keyed-fixed-window.ts';
-import { KeyedTable } from '../../limiters/keyed-table.ts';
-import { find } from '../../limiters/opening.ts';
+import { checkTable, KeyedTable } from '../../limiters/keyed-table.ts';
+import { clockCell } from '../../limiters/named-limiter.ts';
+import { checkShared, find } from '../../limiters/opening.ts';
 import type { Region } from '../../limiters/region.ts';
 import { TokenBucket } from '../../limiters/token-bucket.ts';
-import { shown } from '../../options.ts';
+import { checkNumber, shown } from '../../options.ts';
 import type { Clock } from '../../time/clock.ts';
 
 /** Options of {@link expressRateLimitStore} and {@link fastifyRateLimitStore}. */
@@ -68,15 +69,20 @@ export class HitCounts {
     });
     const { region, name = 'hits' } = options;
     if (typeof name !== 'string') throw new TypeError(`name must be a string, got ${shown(name)}`);
+    // The tables are opened by requests, but misuse throws now.
+    checkTable(options);
+    const { clock } = checkShared(options);
     this.name = name;
     this.#options = options;
     this.#resets = TokenBucket.open(region, `${name} resets`, { rate: 0, burst: MOST_ERAS });
+    clockCell(region, clock);
   }
 
-  /** Returns the counts of windows of this length. */
-  of(windowMs: number): HitWindow {
+  /** Returns the counts of windows of this length, which is the middleware's option `name`. */
+  of(windowMs: number, name: string): HitWindow {
     const known = this.#windows.get(windowMs);
     if (known !== undefined) return known;
+    checkNumber(name, windowMs, { min: 0.001, max: 1e11 });
     const { region, capacity, whenFull, clock } = this.#options;
     const most = Math.min(MOST_HITS, Math.floor(MOST_HITS_PER_MS * windowMs));
     const window = KeyedFixedWindow.open(region, `${this.name} ${windowMs}`, {

@@ -1,4 +1,6 @@
+import type { Context } from 'hono';
 import type { Decision } from '../../limiters/decision.ts';
+import { checkPeer } from '../../peers.ts';
 import { type AddressedContext, addressKey } from './address-key.ts';
 import type { Fields } from './fields.ts';
 import { Gate } from './gate.ts';
@@ -15,14 +17,20 @@ export interface HonoContext extends AddressedContext {
 }
 
 /** Options of {@link honoMiddleware}. */
-export interface HonoLimitOptions<Context extends HonoContext = HonoContext>
-  extends RequestLimitOptions<Context> {
+export interface HonoLimitOptions<OwnContext extends HonoContext = Context>
+  extends RequestLimitOptions<OwnContext> {
   /**
    * Returns the response to a refused request. Status 429 and all header fields are already set in
    * the context. Default: a line of text.
    */
-  readonly handler?: (context: Context, decision: Decision) => Response | Promise<Response>;
+  readonly handler?: (context: OwnContext, decision: Decision) => Response | Promise<Response>;
 }
+
+/** A middleware that limits requests: see {@link honoMiddleware}. */
+export type HonoMiddleware = (
+  context: HonoContext,
+  next: () => Promise<void>,
+) => Promise<Response | undefined>;
 
 function put(context: HonoContext, fields: Fields): void {
   for (const [name, value] of Object.entries(fields)) context.header(name, value);
@@ -42,12 +50,13 @@ function put(context: HonoContext, fields: Fields): void {
  * ```
  * @throws TypeError, RangeError for an invalid option.
  */
-export function honoMiddleware<Context extends HonoContext = HonoContext>(
-  options: HonoLimitOptions<Context>,
-): (context: Context, next: () => Promise<void>) => Promise<Response | undefined> {
-  const gate = new Gate<Context>(options, addressKey());
+export function honoMiddleware<OwnContext extends HonoContext = Context>(
+  options: HonoLimitOptions<OwnContext>,
+): HonoMiddleware {
+  checkPeer('zerotime/http', 'hono');
+  const gate = new Gate<OwnContext>(options, addressKey());
   const { handler } = options;
-  return async (context, next) =>
+  const middleware = async (context: OwnContext, next: () => Promise<void>) =>
     gate.judge(context, async (ruling) => {
       if ('passes' in ruling) {
         put(context, ruling.passes);
@@ -63,4 +72,5 @@ export function honoMiddleware<Context extends HonoContext = HonoContext>(
       context.status(429);
       return handler(context, decision);
     });
+  return middleware as unknown as HonoMiddleware; // hono calls it with its own contexts
 }

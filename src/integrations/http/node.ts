@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Decision } from '../../limiters/decision.ts';
+import { shown } from '../../options.ts';
 import { addressKey } from './address-key.ts';
 import { Gate } from './gate.ts';
 import type { RequestLimitOptions } from './options.ts';
@@ -41,6 +42,9 @@ export function nodeListener<
   listener: (request: Request, response: Response) => unknown,
 ): (request: Request, response: Response) => void {
   const gate = new Gate<Request>(options, addressKey());
+  if (typeof listener !== 'function') {
+    throw new TypeError(`listener must be a function, got ${shown(listener)}`);
+  }
   const { handler } = options;
   return (request, response) => {
     // Errors of the listener and the handler reach the caller, or are unhandled rejections.

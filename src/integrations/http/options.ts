@@ -25,10 +25,10 @@ export interface KeyedRequestLimiter {
 export interface RequestLimitOptions<Request> extends HeaderOptions {
   /**
    * The limiter, which other threads, processes and code may share; or a function that returns the
-   * limiter of a request, such as that of its tier or an `allOf`.
+   * limiter of a request, such as `limiter.for(key)` with a tier, or an `allOf`.
    */
   readonly limiter: RequestLimiter | KeyedRequestLimiter | ((request: Request) => RequestLimiter);
-  /** The key of a request, for a keyed limiter. Default: {@link addressKey} without options. */
+  /** The key of a request, only for a keyed limiter. Default: {@link addressKey} without options. */
   readonly key?: (request: Request) => Key;
   /** Tokens that a request takes: a number >= 0. Default 1. */
   readonly cost?: (request: Request) => number;
@@ -109,6 +109,14 @@ function checkLimiter<Limiter extends RequestLimiter | KeyedRequestLimiter>(
   throw new TypeError(`limiter must ${wanted}, got ${shown(limiter)}`);
 }
 
+/** A table would take the cost for the key, so that all requests of one cost shared a limit. */
+function checkChosen(limiter: RequestLimiter): RequestLimiter {
+  if (!isKeyed(checkLimiter(limiter, 'return a limiter'))) return limiter;
+  throw new TypeError(
+    'limiter must return the limiter of one key, such as limiter.for(key), got one with keys',
+  );
+}
+
 const KEY_TYPES: readonly unknown[] = ['string', 'number', 'bigint'];
 
 function checkKey(key: Key): Key {
@@ -116,28 +124,38 @@ function checkKey(key: Key): Key {
   throw new TypeError(`key must be a string, a number or a bigint, got ${shown(key)}`);
 }
 
+/** A key without effect would look like a limit for each client. */
+function refuseKey(key: unknown, reason: string): void {
+  if (key !== undefined) throw new TypeError(`key must be left out: ${reason}`);
+}
+
 /** Returns {@link RequestLimits.taking}. */
 function takingBy<Request>(
-  { limiter, cost }: RequestLimitOptions<Request>,
-  keyOf: (request: Request) => Key,
+  { limiter, key: ownKey, cost }: RequestLimitOptions<Request>,
+  defaultKey: (request: Request) => Key,
 ): RequestLimits<Request>['taking'] {
   const costOf = cost ? (request: Request) => checkTokens('cost', cost(request)) : () => 1;
   if (typeof limiter === 'function') {
+    refuseKey(ownKey, 'the function for the limiter chooses keys');
     return (request) => {
-      const chosen = checkLimiter(limiter(request), 'return a limiter');
+      const chosen = checkChosen(limiter(request));
       const n = costOf(request);
       return () => chosen.decide(n);
     };
   }
-  checkLimiter(limiter, 'be a limiter or a function');
-  return (request) => {
-    if (!isKeyed(limiter)) {
+  const given = checkLimiter(limiter, 'be a limiter or a function');
+  if (!isKeyed(given)) {
+    refuseKey(ownKey, 'the limiter has no keys');
+    return (request) => {
       const n = costOf(request);
-      return () => limiter.decide(n);
-    }
+      return () => given.decide(n);
+    };
+  }
+  const keyOf = ownKey ?? defaultKey;
+  return (request) => {
     const key = checkKey(keyOf(request));
     const n = costOf(request);
-    return () => limiter.decide(key, n);
+    return () => given.decide(key, n);
   };
 }
 
@@ -154,7 +172,7 @@ function checkPolicy({ limiter, policy, windowMs }: RequestLimitOptions<never>):
     ...(policy !== undefined && { policy }),
     ...(windowMs !== undefined && { windowMs }),
   };
-  const state = { limit: 1, remaining: 1, retryAfterMs: 0, resetMs: 0 };
+  const state = { limit: 1, remaining: 1, retryAfterMs: 0, resetMs: 0, nextTokenMs: 0 };
   const several = [policy, windowMs].find((each) => Array.isArray(each)) as unknown[] | undefined;
   const count = countOf(limiter) ?? several?.length ?? 1;
   const limits = count === 1 ? undefined : Array.from({ length: count }, () => state);
@@ -165,7 +183,7 @@ function checkPolicy({ limiter, policy, windowMs }: RequestLimitOptions<never>):
 /** @throws TypeError, RangeError for an invalid option. */
 export function checkRequestLimit<Request>(
   options: RequestLimitOptions<Request>,
-  keyOf: (request: Request) => Key,
+  defaultKey: (request: Request) => Key,
 ): RequestLimits<Request> {
   checkOptions<object>(options, REQUEST_LIMIT_OPTIONS as Known<object>);
   const given: Partial<Record<(typeof FUNCTIONS)[number], unknown>> = options;
@@ -178,7 +196,7 @@ export function checkRequestLimit<Request>(
     throw new RangeError(`fail must be "open" or "closed", got ${shown(fail)}`);
   }
   return {
-    taking: takingBy(options, options.key ?? keyOf),
+    taking: takingBy(options, defaultKey),
     skip,
     onLimit,
     onError,

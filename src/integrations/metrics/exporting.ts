@@ -7,11 +7,13 @@ export abstract class Exporting {
   protected readonly exported: ExportedLimiters = new ExportedLimiters();
 
   /**
-   * Exports a limiter under this name until {@link remove} is called.
+   * Exports a limiter under this name until {@link remove} is called. A bucket on a server exports
+   * the counts of this object, and whether the server responds; it is not asked.
    *
    * @throws RateLimitError `ERR_STATS_DISABLED` if the limiter was created without `stats: true`. A
-   *   keyed bucket without it is accepted and only exports its entries.
-   * @throws TypeError if `limiter` has no `stats` method; RangeError if the name is taken.
+   *   keyed bucket without it only exports its entries, a fleet bucket its purchases.
+   * @throws TypeError if `limiter` has no `stats` method, or another limiter than those of
+   *   `zerotime/redis` answers with promises; RangeError if the name is taken.
    */
   add(name: string, limiter: MeasuredLimiter): void {
     this.exported.add(name, limiter);

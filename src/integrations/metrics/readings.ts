@@ -1,8 +1,11 @@
 import { HandleError, RateLimitError } from '../../errors.ts';
+import { checkAtOnce, isPromising } from '../../limiters/at-once.ts';
 import type { KeyedFixedWindow } from '../../limiters/keyed-fixed-window.ts';
 import type { KeyedTokenBucket } from '../../limiters/keyed-token-bucket.ts';
 import type { KeyedStats, LimiterStats } from '../../limiters/stats.ts';
 import type { ThrottleStats } from '../../throttle/stats.ts';
+import type { FleetStats } from '../redis/fleet-bucket.ts';
+import type { RedisStats } from '../redis/redis-stats.ts';
 
 /** A limiter with counters: any bucket, window or log created with `stats: true`. */
 export interface CountedLimiter {
@@ -44,6 +47,31 @@ export interface CountedSampler {
   shouldSample(...args: never): unknown;
 }
 
+/**
+ * A limiter on a server: a `RedisTokenBucket` or `RedisKeyedTokenBucket` of `zerotime/redis`. Covers
+ * the calls of this object only, and never asks the server.
+ */
+export interface CountedServerLimiter {
+  /** Counts of this object's calls. */
+  stats(): RedisStats;
+  /** Tokens per second, as last reported by the server; of each key. */
+  readonly rate: number;
+  /** The burst, as last reported by the server; of each key. */
+  readonly burst: number;
+}
+
+/** A `FleetBucket` of `zerotime/redis`. Calls are exported if it counts them. */
+export interface CountedFleet {
+  /** Counts of all threads. */
+  stats(): FleetStats;
+  /** The size of the stock. */
+  readonly limit: number;
+  /** Tokens in the stock. */
+  available(): number;
+  /** Ends the buying in this thread. */
+  standDown(): Promise<void>;
+}
+
 /** The part of a sampler's `stats` that is exported. */
 export interface SpanCounts {
   /** The smoothed arrival rate, in spans per second. */
@@ -65,23 +93,51 @@ export type MeasuredLimiter =
   | KeyedFixedWindow
   | CountedSemaphore
   | CountedThrottle
+  | CountedServerLimiter
+  | CountedFleet
   | CountedSampler;
 
+/** The counts of limiters on a server, and of fleets. */
+type RemoteStats = Omit<RedisStats, 'isReachable'> &
+  Pick<FleetStats, 'purchases' | 'bought' | 'returned'>;
+
 /** The values of one limiter at one instant. A damaged limiter only has `damaged`. */
-export interface Reading extends Partial<LimiterStats & KeyedStats & ThrottleStats> {
+export interface Reading extends Partial<LimiterStats & KeyedStats & ThrottleStats & RemoteStats> {
   readonly damaged: 0 | 1;
   readonly rate?: number | undefined;
   readonly burst?: number;
   readonly available?: number;
-  readonly debt?: number | undefined;
+  readonly balance?: number | undefined;
   readonly permits?: number;
   readonly inUse?: number;
   readonly oldestMs?: number;
+  readonly reachable?: 0 | 1;
   readonly spans?: SpanCounts;
+}
+
+function isOnServer(limiter: MeasuredLimiter): limiter is CountedServerLimiter {
+  return isPromising(limiter);
+}
+
+function readingOfFleet(fleet: CountedFleet): Reading {
+  const { threads, purchases, bought, returned, failures, isReachable, waiting } = fleet.stats();
+  return {
+    ...{ damaged: 0, ...threads, purchases, bought, returned, waiting },
+    unreachable: failures,
+    reachable: isReachable ? 1 : 0,
+    burst: fleet.limit,
+    available: fleet.available(),
+  };
 }
 
 /** Reads a limiter once for all series. */
 function readingOf(limiter: MeasuredLimiter): Reading {
+  if (isOnServer(limiter)) {
+    const { isReachable, ...counts } = limiter.stats();
+    const { rate, burst } = limiter;
+    return { damaged: 0, ...counts, reachable: isReachable ? 1 : 0, rate, burst };
+  }
+  if ('standDown' in limiter) return readingOfFleet(limiter);
   if ('shouldSample' in limiter) return { damaged: 0, spans: limiter.stats() };
   if ('oldestMs' in limiter) {
     return { damaged: 0, ...limiter.stats(), oldestMs: limiter.oldestMs };
@@ -99,29 +155,29 @@ function readingOf(limiter: MeasuredLimiter): Reading {
   }
   const { rate } = limiter;
   if ('for' in limiter) return { damaged: 0, ...limiter.stats(), rate, burst: limiter.burst };
-  const balance = limiter.balance?.();
   return {
     damaged: 0,
     ...limiter.stats(),
     rate,
     burst: limiter.limit,
     available: limiter.available(),
-    debt: balance === undefined ? undefined : Math.max(0, -balance),
+    balance: limiter.balance?.(),
   };
 }
 
-/** Throws if a limiter keeps no counts. */
+/** Throws if a limiter keeps no counts, and a TypeError if they are promises. */
 export function checkCounts(limiter: MeasuredLimiter): void {
-  readingOf(limiter);
+  if (isOnServer(limiter)) return;
+  checkAtOnce('limiter', limiter, [limiter.stats()]);
+  checkAtOnce('limiter', limiter, Object.values(readingOf(limiter)));
 }
 
-/** Reads a limiter without throwing if it is damaged, so that the others are still exported. */
+/** Reads a limiter without throwing, so that the others are still exported. */
 export function safeReadingOf(limiter: MeasuredLimiter): Reading {
   try {
     return readingOf(limiter);
-  } catch (error) {
-    if (error instanceof HandleError) return { damaged: 1 };
-    throw error;
+  } catch {
+    return { damaged: 1 };
   }
 }
 

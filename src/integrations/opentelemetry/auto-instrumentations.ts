@@ -1,3 +1,5 @@
+import { checkPeer } from '../../peers.ts';
+
 /** The part of `@opentelemetry/auto-instrumentations-node` used here. */
 interface AutoInstrumentations {
   getNodeAutoInstrumentations(): readonly unknown[];
@@ -15,6 +17,7 @@ export async function autoInstrumentations(
 ): Promise<readonly unknown[]> {
   try {
     const loaded = (await load(PACKAGE)) as AutoInstrumentations;
+    checkPeer('zerotime/opentelemetry/register', '@opentelemetry/auto-instrumentations-node');
     return loaded.getNodeAutoInstrumentations();
   } catch (error) {
     if (isMissing(error)) return [];

@@ -1,4 +1,5 @@
 import { checkOptions, joined } from '../../known-options.ts';
+import { checkMade } from '../../options.ts';
 import { ConsistentDecisions } from './consistent-decisions.ts';
 import { CHOICES, type ConsistentSamplerOptions } from './consistent-options.ts';
 import {
@@ -43,7 +44,7 @@ export class ConsistentRateLimitingSampler extends ConsistentDecisions {
   readonly #shared: SharedSampling;
 
   private constructor(shared: SharedSampling, options: ConsistentSamplerOptions) {
-    super(shared, options);
+    super(checkMade(new.target, shared, 'unmet'), options);
     this.#shared = shared;
   }
 

@@ -8,14 +8,17 @@ import type {
 } from '@opentelemetry/api';
 import { checkOptions } from '../../known-options.ts';
 import { shown } from '../../options.ts';
+import { checkPeer } from '../../peers.ts';
 import { Exporting } from '../metrics/exporting.ts';
 import { SERIES, type Series } from '../metrics/series.ts';
 
 export type { LimiterRegion, RegionLimiter } from '../metrics/exported-limiters.ts';
 export type {
+  CountedFleet,
   CountedLimiter,
   CountedSampler,
   CountedSemaphore,
+  CountedServerLimiter,
   CountedThrottle,
   MeasuredLimiter,
   SpanCounts,
@@ -68,6 +71,7 @@ export class LimiterMetrics extends Exporting {
    */
   constructor(options: LimiterMetricsOptions) {
     super();
+    checkPeer('zerotime/opentelemetry/metrics', '@opentelemetry/api');
     const { meter } = checkOptions(options, { meter: true });
     if (typeof meter?.addBatchObservableCallback !== 'function') {
       throw new TypeError(`meter must be a Meter of @opentelemetry/api, got ${shown(meter)}`);

@@ -1,4 +1,5 @@
 import { type Sampler, SamplingDecision, type SamplingResult } from '@opentelemetry/api';
+import { checkAtOnce } from '../../limiters/at-once.ts';
 import { shown } from '../../options.ts';
 import { byLimit, DROP } from './results.ts';
 
@@ -43,12 +44,14 @@ export class RateLimitingSampler implements Sampler {
   /**
    * @param limiter Usually a token bucket. For millions of spans per second, give each thread a
    * lease or use a cheaper clock.
-   * @throws TypeError if `limiter` has no `tryConsume`.
+   * @throws TypeError if `limiter` has no `tryConsume`, or answers with promises, as a bucket on a
+   * server does.
    */
   constructor(limiter: SpanLimiter) {
     if (typeof limiter?.tryConsume !== 'function') {
       throw new TypeError(`limiter must have a method tryConsume, got ${shown(limiter)}`);
     }
+    checkAtOnce('limiter', limiter);
     this.#limiter = limiter;
     this.#rate = limiter.rate;
     this.#kept = keep(this.#rate);
@@ -56,7 +59,8 @@ export class RateLimitingSampler implements Sampler {
 
   /** Keeps the span if the limiter has a token for it. */
   shouldSample(): SamplingResult {
-    if (!this.#limiter.tryConsume()) return DROP;
+    // Must be `true`: a promise would keep every span.
+    if (this.#limiter.tryConsume() !== true) return DROP;
     const { rate } = this.#limiter;
     if (rate !== this.#rate) {
       this.#rate = rate;

@@ -1,4 +1,5 @@
 import type * as WorkerThreads from 'node:worker_threads';
+import { variable } from '../../memory/environment.ts';
 import { nodeModule } from '../../memory/node-module.ts';
 import { checkNumber, shown } from '../../options.ts';
 import type { ConsistentSamplerOptions } from './consistent-options.ts';
@@ -28,7 +29,7 @@ function handleIn(source: unknown): AnyHandle | undefined {
 }
 
 function fromEnvironment(name: string): number | undefined {
-  const text = globalThis.process?.env?.[name];
+  const text = variable(name);
   if (text === undefined || text === '') return undefined;
   const value = Number(text);
   if (Number.isNaN(value)) throw new RangeError(`${name} must be a number, got ${shown(text)}`);

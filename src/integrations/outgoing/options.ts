@@ -1,6 +1,7 @@
 import type { Key } from '../../kernel/keyed/message.ts';
 import { checkOptions, type Known } from '../../known-options.ts';
-import type { Limiter, WaitOptions } from '../../limiters/limiter.ts';
+import { checkAtOnce } from '../../limiters/at-once.ts';
+import { checkLimiter, isKeyed, type Limiter, type WaitOptions } from '../../limiters/limiter.ts';
 import type { Semaphore } from '../../limiters/semaphore.ts';
 import { checkWait } from '../../limiters/waiting.ts';
 import { checkFlag, checkNumber, checkSpanMs, shown } from '../../options.ts';
@@ -14,6 +15,8 @@ export interface OutgoingLimiter
   extends Pick<Limiter, 'clock' | 'limit' | 'tryConsume' | 'timeUntil'> {
   /** Waits until `n` tokens are available and takes them. */
   wait(n?: number, options?: WaitOptions): Promise<unknown>;
+  /** Takes back tokens of a request that was aborted before it was sent. */
+  returnTokens?(n: number): void;
   /** Blocks the limiter for `ms` milliseconds in all threads; false if that is not possible. */
   block?(ms: number): boolean;
 }
@@ -92,21 +95,15 @@ export const OUTGOING_OPTIONS = {
   maxRetryAfterMs: true,
 } as const satisfies Known<OutgoingOptions>;
 
-export function isKeyed(
-  limiter: OutgoingLimiter | OutgoingKeyedLimiter | undefined,
-): limiter is OutgoingKeyedLimiter {
-  return typeof (limiter as Partial<OutgoingKeyedLimiter> | undefined | null)?.for === 'function';
-}
-
 /** @throws TypeError, RangeError for an invalid option. */
 export function checkOutgoing<T extends OutgoingOptions>(options: T, known: Known<T>): Outgoing {
   const { limiter, semaphore, retryAfterMs = 1000, ...others } = checkOptions(options, known);
   const { timeoutMs, maxWaiting, strict, catchUp, maxRetryAfterMs = 3_600_000 } = others;
-  const hasCalls = isKeyed(limiter) || typeof limiter?.tryConsume === 'function';
-  // Redis buckets have no clock: their calls return promises.
-  const isLimiter = hasCalls && limiter?.clock !== undefined;
-  if (limiter !== undefined && !isLimiter) {
-    throw new TypeError(`limiter must be a limiter, got ${shown(limiter)}`);
+  checkAtOnce('limiter', limiter);
+  if (limiter !== undefined && !isKeyed(limiter)) {
+    checkLimiter(limiter, 'wait', 'tryConsume', 'timeUntil');
+  } else if (limiter !== undefined && limiter.clock === undefined) {
+    throw new TypeError(`limiter must be a limiter, got ${shown(limiter)}`); // it is on a server
   }
   if (semaphore !== undefined && typeof semaphore?.tryAcquire !== 'function') {
     throw new TypeError(`semaphore must be a Semaphore, got ${shown(semaphore)}`);

@@ -1,26 +1,25 @@
 import { RateLimitError } from '../../errors.ts';
 import type { Key } from '../../kernel/keyed/message.ts';
-import type { Permit } from '../../limiters/permit.ts';
+import { Lane, within } from '../../limiters/lane.ts';
+import { isKeyed } from '../../limiters/limiter.ts';
+import { meet, meetNow } from '../../limiters/meeting.ts';
 import { queueFull, timedOut } from '../../limiters/waiting.ts';
-import { onAbort } from '../../time/on-abort.ts';
-import { onInstant } from '../../time/on-instant.ts';
-import { Lane } from './lane.ts';
-import { isKeyed, type Outgoing, type OutgoingLimiter } from './options.ts';
+import type { Outgoing, OutgoingLimiter } from './options.ts';
 import { type Answer, retryAfterMs } from './retry-after.ts';
 import { Turn } from './turn.ts';
 
 /** Undefined if all requests share one key. */
 type MaybeKey = Key | undefined;
 
-/** A request takes its permit and reserves its token this long before the token is due. */
+/** A request reserves its token this long before the token is due. */
 const AHEAD_US = 50_000;
 /** A longer wait checks this often whether a limit was raised or a key reset. */
 const LOOK_US = 1_000_000;
 const LEAST_US = 100;
 
 /**
- * Starts this thread's requests: each takes a permit and then a token, in order per key. Only the
- * first in a key's line holds anything, so aborting another one costs nothing.
+ * Starts this thread's requests, each with a permit and a token, in order per key. Only the first in
+ * a key's line holds anything, so aborting another one costs nothing.
  */
 export class Turns {
   readonly #outgoing: Outgoing;
@@ -36,20 +35,10 @@ export class Turns {
 
   /** Returns a turn now, or takes nothing and returns undefined if the request has to wait. */
   take(key: MaybeKey): Turn | undefined {
-    const { semaphore } = this.#outgoing;
     if (this.#lanes.has(key) || this.#isHeld(key)) return undefined;
     const limiter = this.#limiterOf(key);
-    const permit = semaphore?.tryAcquire();
-    if (semaphore !== undefined && permit === undefined) return undefined;
-    const turn = new Turn(permit);
-    try {
-      if (limiter?.tryConsume() !== false) return turn;
-    } catch (error) {
-      turn.release();
-      throw error;
-    }
-    turn.release();
-    return undefined;
+    const met = meetNow(this.#outgoing.semaphore, () => limiter?.tryConsume() !== false);
+    return met && new Turn(met[0]);
   }
 
   /** Waits for a turn. Takes nothing if it fails. */
@@ -57,19 +46,16 @@ export class Turns {
     const { clock, timeoutMs, maxWaiting } = this.#outgoing;
     signal?.throwIfAborted();
     if (this.#waiting >= maxWaiting) throw queueFull(maxWaiting);
-    const deadlineUs = clock.now() + timeoutMs * 1000;
-    if (timeoutMs === 0 || this.#startUs(key) > deadlineUs) throw timedOut(1, timeoutMs);
-    const leave = new AbortController();
-    const unlink = onAbort(signal, (reason) => leave.abort(reason));
-    const cancel = onInstant(clock, deadlineUs, () => leave.abort(timedOut(1, timeoutMs)));
-    this.#waiting++;
-    try {
-      return await this.#inOrder(key, deadlineUs, leave.signal);
-    } finally {
-      this.#waiting--;
-      unlink();
-      cancel();
-    }
+    const wait = { timeoutMs, signal };
+    return within(clock, 1, wait, async (until, deadlineUs) => {
+      if (timeoutMs === 0 || this.#startUs(key) > deadlineUs) throw timedOut(1, timeoutMs);
+      this.#waiting++;
+      try {
+        return await this.#inOrder(key, deadlineUs, until);
+      } finally {
+        this.#waiting--;
+      }
+    });
   }
 
   /** Pauses the requests of a key if a response asks for it. */
@@ -113,45 +99,37 @@ export class Turns {
       lane = new Lane();
       this.#lanes.set(key, lane);
     }
-    await lane.enter(signal);
     try {
-      return await this.#turn(key, deadlineUs, signal);
+      return await lane.serve(signal, () => this.#turn(key, deadlineUs, signal));
     } finally {
-      if (!lane.leave()) this.#lanes.delete(key);
+      if (lane.isEmpty) this.#lanes.delete(key);
     }
   }
 
   async #turn(key: MaybeKey, deadlineUs: number, signal: AbortSignal): Promise<Turn> {
-    const { semaphore } = this.#outgoing;
-    for (;;) {
-      await this.#approach(key, deadlineUs, signal);
-      const permit: Permit | undefined = await semaphore?.acquire(1, { signal });
-      const turn = new Turn(permit);
-      try {
-        signal.throwIfAborted();
-        // A response may have paused the key, or other callers may have taken its tokens.
-        if (await this.#token(key, signal)) return turn;
-      } catch (error) {
-        turn.release();
-        throw error;
-      }
-      turn.release();
-    }
+    const limiter = this.#limiterOf(key);
+    const tokens = {
+      areThere: () => this.#startUs(key) <= this.#outgoing.clock.now(),
+      take: () => !this.#isHeld(key) && limiter?.tryConsume() !== false,
+      wait: async () => {
+        await this.#approach(key, deadlineUs, signal);
+        return limiter !== undefined && this.#token(limiter, signal);
+      },
+      // A response may have paused the key meanwhile.
+      areValid: () => !this.#isHeld(key),
+      giveBack: () => limiter?.returnTokens?.(1),
+    };
+    return new Turn(await meet(this.#outgoing.semaphore, tokens, signal));
   }
 
-  /** Takes a token; false if it is not almost due, and the permit should be returned. */
-  async #token(key: MaybeKey, signal: AbortSignal): Promise<boolean> {
+  /** Takes a token that is almost due; false if the request should look again. */
+  async #token(limiter: OutgoingLimiter, signal: AbortSignal): Promise<boolean> {
     const { clock, strict, catchUp } = this.#outgoing;
-    const limiter = this.#limiterOf(key);
-    while (this.#isNear(key)) {
-      if (limiter === undefined) return true;
-      const aheadUs = limiter.timeUntil(1) * 1000;
-      const isPaused = aheadUs === Number.POSITIVE_INFINITY;
-      if (catchUp || isPaused) return this.#granted(limiter, isPaused, signal);
-      // Without a reservation, a late start counts as late.
-      if (limiter.tryConsume()) return true;
-      await clock.sleep(clock.now() + Math.max(aheadUs, LEAST_US), { signal, strict });
-    }
+    const aheadUs = limiter.timeUntil(1) * 1000;
+    const isPaused = aheadUs === Number.POSITIVE_INFINITY;
+    if (catchUp || isPaused) return this.#granted(limiter, isPaused, signal);
+    // Without a reservation, a late start counts as late.
+    await clock.sleep(clock.now() + Math.max(aheadUs, LEAST_US), { signal, strict });
     return false;
   }
 
@@ -182,7 +160,7 @@ export class Turns {
     return aheadUs <= AHEAD_US || aheadUs === Number.POSITIVE_INFINITY;
   }
 
-  /** Waits, without a permit, until the key is not paused and its next token is almost due. */
+  /** Waits until the key is not paused and its next token is almost due. */
   async #approach(key: MaybeKey, deadlineUs: number, signal: AbortSignal): Promise<void> {
     const { clock, timeoutMs } = this.#outgoing;
     while (!this.#isNear(key)) {

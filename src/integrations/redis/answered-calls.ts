@@ -1,7 +1,7 @@
 import { NEVER } from '../../kernel/bucket/kernel.ts';
 import { type BucketCalls, REFUSED } from '../../limiters/bucket-calls.ts';
 import { type Decision, decisionOf, type LimitState } from '../../limiters/decision.ts';
-import type { Schedules } from '../../limiters/several-limits.ts';
+import type { Schedules } from '../../limiters/limit.ts';
 import { exceeds } from '../../limiters/waiting.ts';
 import { checkSpanMs, checkTokens } from '../../options.ts';
 import { systemClock } from '../../time/system-clock.ts';
@@ -82,7 +82,8 @@ export class AnsweredCalls {
     const { schedules, schedule, node } = this.#remote;
     const retryAfterMs = Math.max(0, node.retryAtUs - systemClock.now()) / 1000;
     const state = (limit: number): LimitState => {
-      return { limit, remaining: 0, retryAfterMs, resetMs: Number.POSITIVE_INFINITY };
+      const never = Number.POSITIVE_INFINITY;
+      return { limit, remaining: 0, retryAfterMs, resetMs: never, nextTokenMs: never };
     };
     const limits = schedules.map(({ burst }) => state(burst));
     return {

@@ -1,4 +1,5 @@
 import { shown } from '../../options.ts';
+import { checkPeer } from '../../peers.ts';
 import { clusterSlot } from './cluster-slot.ts';
 import { SCRIPT, SCRIPT_SHA } from './script.ts';
 
@@ -35,6 +36,8 @@ export interface ServerClient {
   nodeOf(key: string): string;
   /** Calls the listener whenever a connection is ready for commands. */
   onReady(listener: () => void): void;
+  /** Calls the listener with each error of a connection. */
+  onError(listener: (error: unknown) => void): void;
 }
 
 function isNodeRedis(client: RedisClient): client is NodeRedisClient {
@@ -75,9 +78,21 @@ function nodeOf(client: RedisClient, key: string): string {
   return name ?? `slot ${slot}`;
 }
 
+/** Errors of a client, and of the nodes of ioredis's and redis's clusters and of redis's Sentinel. */
+const ERRORS = ['error', 'node error', 'node-error', 'client-error'] as const;
+
+/** Both packages emit more than the events that the types above require. */
+interface Events {
+  on(event: string, listener: (about: { readonly error?: unknown }) => void): unknown;
+}
+
 function onReady(client: RedisClient, listener: () => void): void {
-  // Both packages emit `ready`; the types above only declare the required methods.
-  (client as { on(event: string, listener: () => void): unknown }).on('ready', listener);
+  (client as Events).on('ready', listener);
+}
+
+function onError(client: RedisClient, listener: (error: unknown) => void): void {
+  for (const event of ERRORS)
+    (client as Events).on(event, (about) => listener(about?.error ?? about));
 }
 
 function runners(client: RedisClient): Pick<ServerClient, 'run' | 'runInFull'> | undefined {
@@ -97,15 +112,27 @@ function runners(client: RedisClient): Pick<ServerClient, 'run' | 'runInFull'> |
   };
 }
 
-/** @throws TypeError if `client` is neither a redis nor an ioredis client. */
+/** redis 3 has the methods of ioredis, but they return no promises. */
+function isCallbackClient(client: RedisClient): boolean {
+  return 'internal_send_command' in client;
+}
+
+/**
+ * @throws TypeError if `client` is neither a redis nor an ioredis client, RateLimitError
+ *   `ERR_PEER_VERSION` if its package is too old.
+ */
 export function serverClient(client: RedisClient): ServerClient {
-  const found = typeof client === 'object' && client !== null ? runners(client) : undefined;
+  const isObject = typeof client === 'object' && client !== null;
+  const found = isObject && !isCallbackClient(client) ? runners(client) : undefined;
   if (found === undefined) {
+    checkPeer('zerotime/redis', 'redis');
     throw new TypeError(`client must be a redis or ioredis client, got ${shown(client)}`);
   }
+  if (isIoRedis(client)) checkPeer('zerotime/redis', 'ioredis');
   return {
     ...found,
     nodeOf: (key) => nodeOf(client, key),
     onReady: (listener) => onReady(client, listener),
+    onError: (listener) => onError(client, listener),
   };
 }

@@ -1,10 +1,12 @@
 import { RateLimitError } from '../../errors.ts';
 import { checkOptions, type Known } from '../../known-options.ts';
-import type { OpenOptions } from '../../limiters/named-limiter.ts';
+import type { Description } from '../../limiters/described.ts';
+import type { OpenOptions } from '../../limiters/opening.ts';
 import { checkShared } from '../../limiters/opening.ts';
 import type { LimiterStats } from '../../limiters/stats.ts';
 import type { KernelName } from '../../memory/handle.ts';
 import type { Region } from '../../memory/region.ts';
+import { checkMade } from '../../options.ts';
 import type { Clock } from '../../time/clock.ts';
 import { Buyer, checkRandom } from './fleet/buyer.ts';
 import { openNamedStock } from './fleet/named-stock.ts';
@@ -88,6 +90,8 @@ export interface FleetStats {
   readonly failures: number;
   /** Whether the source responded to the buyer's last command. */
   readonly isReachable: boolean;
+  /** Why not, as an error, if this thread buys or did last; otherwise undefined. */
+  readonly cause: unknown;
   /** Callers waiting in `wait` on this object, without those of other threads. */
   readonly waiting: number;
   /** Counts of the stock over all threads; undefined without `stats: true`. */
@@ -132,9 +136,14 @@ export class FleetBucket extends FleetSpender {
     buyer: Buyer,
     isCounted: boolean,
   ) {
-    super(stock, clock, terms, buyer);
+    super(checkMade(new.target, stock, 'bucket'), clock, terms, buyer);
     this.#isCounted = isCounted;
     this.#buyer = buyer;
+  }
+
+  /** @internal */
+  protected override describe(): Description {
+    return ['FleetBucket', super.describe()[1]];
   }
 
   /**
@@ -212,6 +221,7 @@ export class FleetBucket extends FleetSpender {
       returned: counts.of('returned'),
       failures: counts.of('failures'),
       isReachable: counts.isReachable,
+      cause: counts.isReachable ? undefined : this.#buyer.supply.failure,
       waiting: this.waiting,
       threads: this.#threads,
     };

@@ -1,6 +1,6 @@
 import { RateLimitError } from '../../errors.ts';
 import { isSound, type Schedule } from '../../kernel/bucket/schedule.ts';
-import type { Schedules } from '../../limiters/several-limits.ts';
+import type { Schedules } from '../../limiters/limit.ts';
 import { MAX_LIMITS } from '../../memory/layout.ts';
 import { halvesOf, ticksOfHalves } from './ticks.ts';
 

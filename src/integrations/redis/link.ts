@@ -44,13 +44,20 @@ export interface Question<T> {
 export class Link {
   readonly #client: ServerClient;
   readonly #nodes = new Map<string, ServerNode>();
+  /** The last error of a connection, which a client only reports by an event. */
+  #lastError: unknown;
+  #lastErrorUs = Number.NEGATIVE_INFINITY;
 
   private constructor(client: RedisClient) {
     this.#client = serverClient(client);
     // Without a listener, a broken connection would end the process. Calls report the error.
-    client.on('error', () => undefined);
+    this.#client.onError((error) => {
+      this.#lastError = error;
+      this.#lastErrorUs = systemClock.now();
+    });
     this.#client.onReady(() => {
-      for (const node of this.#nodes.values()) node.retryNow();
+      this.#lastErrorUs = Number.NEGATIVE_INFINITY;
+      for (const node of this.#nodes.values()) node.reconnect();
     });
   }
 
@@ -61,6 +68,11 @@ export class Link {
     const link = new Link(client);
     links.set(client, link);
     return link;
+  }
+
+  /** Why a node does not respond: the last error since it did, or else `error`. */
+  #causeOf(node: ServerNode, error?: unknown): unknown {
+    return this.#lastErrorUs > node.heardUs ? this.#lastError : error;
   }
 
   /** The current server of a key. */
@@ -90,23 +102,25 @@ export class Link {
 
   #send<T>(question: Question<T>, node: ServerNode, sentUs: number): Promise<T> {
     const { key, untilUs } = question;
+    const wasUp = node.isUp;
+    const fail = (message: string, error?: unknown) =>
+      node.fail(unreachable(message, this.#causeOf(node, error)), wasUp);
     const words = question.words(node.serverUs(untilUs));
     return new Promise((resolve, reject) => {
-      const wasUp = node.isUp;
       let isOver = false;
       let isInFull = false;
       const pending = {
         untilUs,
         expire() {
           isOver = true;
-          reject(node.fail(unreachable('the server has not answered in time'), wasUp));
+          reject(fail('the server has not answered in time'));
         },
       };
       const answered = (reply: unknown) => {
         deadlines.drop(pending);
         const answer = readAnswer(reply);
         const serverUs = Number(answer[1]);
-        if (Number.isFinite(serverUs)) node.tell(serverUs, sentUs);
+        if (Number.isFinite(serverUs)) node.tell(serverUs, sentUs, systemClock.now());
         else node.mend();
         if (isOver) return;
         isOver = true;
@@ -131,8 +145,7 @@ export class Link {
         if (reported !== undefined) reject(reported);
         else {
           const message = error instanceof Error ? error.message : String(error);
-          const failure = unreachable(`the call to the server failed: ${message}`, error);
-          reject(node.fail(failure, wasUp));
+          reject(fail(`the call to the server failed: ${message}`, error));
         }
       };
       const run = () => {

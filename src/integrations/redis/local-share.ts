@@ -1,37 +1,47 @@
 import type { Schedule } from '../../kernel/bucket/schedule.ts';
-import type { ContinuousLimit } from '../../limiters/limit.ts';
-import type { Schedules } from '../../limiters/several-limits.ts';
-import { TokenBucket } from '../../limiters/token-bucket.ts';
+import type { Limits } from '../../kernel/keyed/limits.ts';
+import type { ContinuousLimit, Schedules } from '../../limiters/limit.ts';
 
 /** A process's share of a limit: at least one token. */
-export function shareOf({ rate, burst }: Schedule, processes: number): ContinuousLimit {
+function shareOf({ rate, burst }: Schedule, processes: number): ContinuousLimit {
   // The share of a very low rate may be below a bucket's minimum.
   return { rate: Math.max(1e-6, rate / processes), burst: Math.max(1, burst / processes) };
 }
 
-/** This process's share of each limit, for use while the server is unreachable. */
-export class LocalShare {
-  readonly #processes: number;
-  readonly #shared: TokenBucket | undefined;
-  #schedules: Schedules | undefined;
-  #bucket: TokenBucket | undefined;
+/** A process's share of each limit. */
+export function sharesOf([own, ...others]: Schedules, processes: number): Limits<ContinuousLimit> {
+  return [shareOf(own, processes), ...others.map((one) => shareOf(one, processes))];
+}
 
-  /** @param shared the user's own bucket, which is never reconfigured */
-  constructor(processes: number, shared: TokenBucket | undefined) {
-    this.#processes = processes;
-    this.#shared = shared;
+interface Locals<Local> {
+  readonly processes: number;
+  /** The user's own limiter, which is never reconfigured. */
+  readonly shared: Local | undefined;
+  readonly create: (limits: Limits<ContinuousLimit>) => Local;
+  readonly reconfigure: (local: Local, limits: Limits<ContinuousLimit>) => void;
+}
+
+/** This process's share of each limit, for use while the server is unreachable. */
+export class LocalShare<Local> {
+  readonly #locals: Locals<Local>;
+  #schedules: Schedules | undefined;
+  #local: Local | undefined;
+
+  constructor(locals: Locals<Local>) {
+    this.#locals = locals;
   }
 
-  /** A bucket with this process's share of the limits. It starts full. */
-  of(schedules: Schedules): TokenBucket {
-    if (this.#shared !== undefined) return this.#shared;
+  /** A limiter with this process's share of the limits. It starts full. */
+  of(schedules: Schedules): Local {
+    const { processes, shared, create, reconfigure } = this.#locals;
+    if (shared !== undefined) return shared;
     const before = this.#schedules;
-    if (this.#bucket !== undefined && before === schedules) return this.#bucket;
+    if (this.#local !== undefined && before === schedules) return this.#local;
     this.#schedules = schedules;
-    const limits = schedules.map((schedule) => shareOf(schedule, this.#processes));
-    if (this.#bucket !== undefined && before?.length === limits.length) {
-      this.#bucket.reconfigure({ limits });
-    } else this.#bucket = TokenBucket.create({ limits });
-    return this.#bucket;
+    const limits = sharesOf(schedules, processes);
+    if (this.#local !== undefined && before?.length === limits.length) {
+      reconfigure(this.#local, limits);
+    } else this.#local = create(limits);
+    return this.#local;
   }
 }

@@ -1,19 +1,6 @@
 import type { RateLimitError } from '../../errors.ts';
 import { checkOptions, joined, type Known } from '../../known-options.ts';
-import {
-  type BucketLimit,
-  type ContinuousLimit,
-  LIMIT_OPTIONS,
-  type LimitChange,
-} from '../../limiters/limit.ts';
-import {
-  type LimitsChange,
-  named,
-  type Schedules,
-  type SeveralLimits,
-  schedulesOf,
-} from '../../limiters/several-limits.ts';
-import { TokenBucket } from '../../limiters/token-bucket.ts';
+import { named, type Schedules } from '../../limiters/limit.ts';
 import { checkNumber, shown } from '../../options.ts';
 import type { RedisClient } from './client.ts';
 import { Link } from './link.ts';
@@ -30,7 +17,7 @@ export interface RedisOptions {
   /**
    * A connected `redis` or `ioredis` client. You own it: close it yourself, and use it for other
    * commands, too. The bucket listens to its `error` event, so a broken connection does not end the
-   * process; calls report the error.
+   * process; a call without a response has the last error as its `cause`.
    */
   readonly client: RedisClient;
   /** Timeout for the server's response in milliseconds, 1 to 600,000. Default 1000. */
@@ -49,79 +36,84 @@ export interface RedisOptions {
    * `'local'`.
    */
   readonly processes?: number;
-  /**
-   * For `'local'`: a bucket to use instead of a new one, for example to share it between threads.
-   */
-  readonly localBucket?: TokenBucket;
-  /** Called each time the server stops responding. Must not throw. */
+  /** Called each time the server stops responding. If it throws, calls go on, and you get a warning. */
   readonly onUnreachable?: (error: RateLimitError) => void;
 }
 
-/** Options of `RedisTokenBucket.create`. */
-export type RedisTokenBucketOptions = (BucketLimit | SeveralLimits) &
-  RedisOptions & {
-    /**
-     * Key of the bucket on the server, 1 to 1024 characters. Buckets with the same key share one
-     * limit.
-     */
-    readonly key: string;
-  };
+/** The options of a limiter with one key. `Local` is its class in memory. */
+export interface KeyOptions<Local> extends RedisOptions {
+  /**
+   * Key of the limiter on the server, 1 to 1024 characters. Limiters with the same key share one
+   * limit.
+   */
+  readonly key: string;
+  /**
+   * For `'local'`: a limiter to use instead of a new one, for example to share it between threads.
+   */
+  readonly localBucket?: Local;
+}
 
-/** The options of every bucket on a server. */
-const OPTIONS: Known<(BucketLimit | SeveralLimits) & Omit<RedisOptions, 'localBucket'>> =
-  /* @__PURE__ */ joined(LIMIT_OPTIONS, {
-    limits: true,
-    client: true,
-    timeoutMs: true,
-    whenUnreachable: true,
-    processes: true,
-    onUnreachable: true,
-  });
-export const BUCKET_OPTIONS: Known<RedisTokenBucketOptions> = /* @__PURE__ */ joined(OPTIONS, {
+/** The options of limiters for each key. */
+export interface PrefixOptions extends RedisOptions {
+  /** The prefix of the limiters' names on the server, 1 to 1024 characters. */
+  readonly prefix: string;
+  /**
+   * For `whenUnreachable: 'local'`: the number of keys in this process's table; further keys share
+   * one bucket. Each takes 32 bytes, with several limits 176 plus 16 per limit. Default 10,000.
+   */
+  readonly localCapacity?: number;
+}
+
+const OPTIONS: Known<RedisOptions> = {
+  client: true,
+  timeoutMs: true,
+  whenUnreachable: true,
+  processes: true,
+  onUnreachable: true,
+};
+export const KEY_OPTIONS: Known<KeyOptions<unknown>> = /* @__PURE__ */ joined(OPTIONS, {
   key: true,
   localBucket: true,
 });
-export const CHANGE_OPTIONS: Known<LimitChange | LimitsChange> = /* @__PURE__ */ joined(
-  LIMIT_OPTIONS,
-  { limits: true },
-);
-export const KEYED_OPTIONS = /* @__PURE__ */ joined(OPTIONS, { prefix: true, localCapacity: true });
+export const PREFIX_OPTIONS: Known<PrefixOptions> = /* @__PURE__ */ joined(OPTIONS, {
+  prefix: true,
+  localCapacity: true,
+});
 
 /** The validated options with their defaults. */
 export interface RedisSettings extends Omit<RemoteOptions, 'key'> {
   readonly whenUnreachable: WhenUnreachable;
   /** Used for `'local'` only. */
   readonly processes: number;
-  readonly localBucket: TokenBucket | undefined;
   readonly onUnreachable: (error: RateLimitError) => void;
 }
 
-/** A bucket's limits, for `inspect`. */
-export function describedLimits(limits: readonly ContinuousLimit[]) {
-  const [{ rate, burst } = { rate: undefined, burst: undefined }, ...others] = limits;
-  if (others.length === 0) return { rate, burst };
-  return { limits: limits.map((one) => `${one.burst} at ${one.rate}/s`).join(' and ') };
-}
-
 /** @throws TypeError, RangeError if any rate is 0: the server would store the pause for good. */
-export function checkRates(schedules: Schedules): Schedules {
+export function checkRates(schedules: Schedules, areNamed = false): Schedules {
   for (const [i, { rate }] of schedules.entries()) {
     const check = () => checkNumber('rate', rate, { above: 0, orInfinity: true });
-    if (schedules.length === 1) check();
-    else named(i, check);
+    if (areNamed) named(i, check);
+    else check();
   }
   return schedules;
 }
 
+/** @throws TypeError unless the user's own limiter is of the class. */
+export function checkLocal<Local>(
+  local: Local | undefined,
+  Class: { readonly name: string; [Symbol.hasInstance](value: unknown): boolean },
+): Local | undefined {
+  if (local === undefined || local instanceof Class) return local;
+  throw new TypeError(`localBucket must be a ${Class.name}, got ${shown(local)}`);
+}
+
 /** @throws TypeError, RangeError for an invalid option. */
-export function checkRedisOptions<T extends RedisOptions & (BucketLimit | SeveralLimits)>(
-  options: T,
-  known: Known<T>,
-): RedisSettings {
-  const given: RedisOptions = checkOptions(options, known);
-  const { client, timeoutMs = 1000, whenUnreachable = 'refuse' } = given;
-  const { processes, localBucket, onUnreachable = () => undefined } = given;
-  const schedules = checkRates(schedulesOf(options));
+export function checkRedisOptions<
+  T extends RedisOptions & { readonly localBucket?: unknown; readonly limits?: unknown },
+>(options: T, known: Known<T>, schedulesOf: () => Schedules): RedisSettings {
+  const { client, timeoutMs = 1000, whenUnreachable = 'refuse' } = checkOptions(options, known);
+  const { processes, onUnreachable = () => undefined, localBucket } = options;
+  const schedules = checkRates(schedulesOf(), options.limits !== undefined);
   checkNumber('timeoutMs', timeoutMs, TIMEOUT);
   if (!CHOICES.includes(whenUnreachable)) {
     throw new RangeError(
@@ -130,9 +122,6 @@ export function checkRedisOptions<T extends RedisOptions & (BucketLimit | Severa
   }
   if (processes !== undefined || (whenUnreachable === 'local' && localBucket === undefined)) {
     checkNumber('processes', processes, { min: 1, max: 1_000_000, integer: true });
-  }
-  if (localBucket !== undefined && !(localBucket instanceof TokenBucket)) {
-    throw new TypeError(`localBucket must be a TokenBucket, got ${shown(localBucket)}`);
   }
   if (typeof onUnreachable !== 'function') {
     throw new TypeError(`onUnreachable must be a function, got ${shown(onUnreachable)}`);
@@ -143,7 +132,6 @@ export function checkRedisOptions<T extends RedisOptions & (BucketLimit | Severa
     timeoutMs,
     whenUnreachable,
     processes: processes ?? 1,
-    localBucket,
     onUnreachable,
   };
 }

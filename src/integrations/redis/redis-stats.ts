@@ -1,4 +1,5 @@
 import type { RateLimitError } from '../../errors.ts';
+import { Reports } from '../callbacks/reports.ts';
 
 /** Counts of one object's calls. */
 export interface RedisStats {
@@ -15,6 +16,8 @@ export interface RedisStats {
    * command, which counts for the object called first.
    */
   readonly commands: number;
+  /** Whether the server responded to the last call; in a cluster, each server to the last one of its. */
+  readonly isReachable: boolean;
   /** Unsettled calls of `wait`. */
   readonly waiting: number;
 }
@@ -22,6 +25,7 @@ export interface RedisStats {
 /** Counts calls, and reports when the server stops responding. */
 export class CallCounts {
   readonly #onUnreachable: (error: RateLimitError) => void;
+  readonly #reports = new Reports('onUnreachable failed');
   #calls = 0;
   #admitted = 0;
   #refused = 0;
@@ -59,7 +63,7 @@ export class CallCounts {
     this.#unreachable++;
     if (this.#down.has(server)) return;
     this.#down.add(server);
-    this.#onUnreachable(error);
+    this.#reports.tell(() => this.#onUnreachable(error));
   }
 
   stats(waiting: number): RedisStats {
@@ -69,6 +73,7 @@ export class CallCounts {
       refused: this.#refused,
       unreachable: this.#unreachable,
       commands: this.#commands,
+      isReachable: !this.hasOutage,
       waiting,
     };
   }

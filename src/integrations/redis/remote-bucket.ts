@@ -1,8 +1,8 @@
 import type { Outcome } from '../../kernel/bucket/kernel.ts';
 import type { Schedule } from '../../kernel/bucket/schedule.ts';
-import { tightest } from '../../kernel/bucket/several.ts';
 import { MAX_SPAN_TICKS } from '../../kernel/constants.ts';
-import type { Schedules } from '../../limiters/several-limits.ts';
+import { tightest } from '../../kernel/limit-set/notes.ts';
+import type { Schedules } from '../../limiters/limit.ts';
 import { systemClock } from '../../time/system-clock.ts';
 import { limitsText, readLimits } from './limit-text.ts';
 import type { Link } from './link.ts';

@@ -1,5 +1,5 @@
 import { MAX_SPAN_TICKS } from '../../kernel/constants.ts';
-import type { Schedules } from '../../limiters/several-limits.ts';
+import type { Schedules } from '../../limiters/limit.ts';
 import { costOf, ticksWord } from './ticks.ts';
 
 // The script's arguments. With one limit, amounts and waits are in ticks, to save the script

@@ -2,22 +2,45 @@ import type { RateLimitError } from '../../errors.ts';
 import { systemClock } from '../../time/system-clock.ts';
 import { unreachable } from './server-error.ts';
 
+// Deadlines. A command carries the instant, by the server's clock S, after which the script does
+// nothing. Our clock, t, is monotonic. A call that ends at t = u must send at most S(u): then a
+// command that runs after u has no effect, however long it was under way. It may send less: then
+// the script may answer that the call came too late, and the call is sent again with a better bound.
+//
+// Assumed: S is never set back, and a second of ours is at least 1 - DRIFT seconds of the server's.
+//
+// An answer that shows s was written before it is heard at t = h, so s <= S(h), and
+//
+//     s + (u - h) * (1 - DRIFT) <= S(u)   for every u >= h.
+//
+// Of all answers, the line is kept that is highest at the latest h. An answer that stalls only gives
+// a lower line. (Counting from the instant at which the call was sent gives an upper bound, which is
+// wrong by the whole stall.)
+//
+// If S is set back after all, a call sent before the next answer may take effect late, by as much as
+// that. Then an answer below the line at the instant when its call was sent proves it: the line
+// starts anew from that answer. It also does with each new connection, which may lead to another
+// server. To start anew is always safe.
+
+/** How much slower the server's clock may run: both clocks may be slewed by 0.05 %. */
+const DRIFT = 0.001;
+
 /** Pause after a failure during which no calls are sent. */
 const PAUSE_US = 50_000;
 
 /**
- * The state of one server, seen through one client: whether it responds, and how far its clock is
- * ahead.
+ * The state of one server, seen through one client: whether it responds, and what its clock shows.
  *
  * After a failure, calls fail immediately during a pause, instead of each waiting for a dead
  * server. Then one call at a time tries again. Any response, even a late one, ends the outage.
  */
 export class ServerNode {
   /**
-   * Upper bound on how far the server's clock is ahead of ours. Initially unknown: the first call
+   * The server's clock showed at least this at `#heardUs` of ours. Initially unknown: the first call
    * arrives with a deadline in the past, and the reply contains the server's clock.
    */
-  #aheadUs = Number.NEGATIVE_INFINITY;
+  #shownUs = Number.NEGATIVE_INFINITY;
+  #heardUs = 0;
   #failure: RateLimitError | undefined;
   #pausedUntilUs = 0;
   readonly #waiting = new Set<() => void>();
@@ -27,14 +50,20 @@ export class ServerNode {
     return this.#failure === undefined;
   }
 
+  /** When the last response with the server's time was heard. */
+  get heardUs(): number {
+    return this.#heardUs;
+  }
+
   /** The earliest instant to retry a failed call, by our clock. */
   get retryAtUs(): number {
     return this.#failure === undefined ? systemClock.now() + PAUSE_US : this.#pausedUntilUs;
   }
 
-  /** Converts an instant of our clock to the server's; a past instant if unknown. */
+  /** What the server's clock will at least show at an instant of ours; 0 if unknown. */
   serverUs(ourUs: number): number {
-    return Math.max(0, Math.floor(ourUs + this.#aheadUs));
+    const passedUs = (ourUs - this.#heardUs) * (1 - DRIFT);
+    return Math.max(0, Math.floor(this.#shownUs + passedUs));
   }
 
   /** Calls `wake` once when the server responds again. Returns a function that cancels this. */
@@ -58,9 +87,11 @@ export class ServerNode {
     this.#pausedUntilUs = untilUs;
   }
 
-  /** Call when the server has responded to a call sent at `sentUs`. */
-  tell(serverUs: number, sentUs: number): void {
-    this.#aheadUs = serverUs - sentUs;
+  /** Call when the response to a call sent at `sentUs` is heard. */
+  tell(serverUs: number, sentUs: number, heardUs: number): void {
+    const wasSetBack = serverUs < this.serverUs(sentUs);
+    this.#shownUs = wasSetBack ? serverUs : Math.max(serverUs, this.serverUs(heardUs));
+    this.#heardUs = heardUs;
     this.mend();
   }
 
@@ -71,8 +102,9 @@ export class ServerNode {
     this.#wake();
   }
 
-  /** Ends the pause, so that a call may try at once. */
-  retryNow(): void {
+  /** Call when there is a new connection: ends the pause, so that a call may try at once. */
+  reconnect(): void {
+    this.#shownUs = Number.NEGATIVE_INFINITY;
     if (this.#failure === undefined) return;
     this.#pausedUntilUs = 0;
     this.#wake();

@@ -1,8 +1,8 @@
 import { HandleError } from '../../errors.ts';
 import type { LATER, LimitOutcome, NEVER, Outcome } from '../../kernel/bucket/kernel.ts';
 import type { Schedule } from '../../kernel/bucket/schedule.ts';
-import { outcomeOf as outcomeOfLimits } from '../../kernel/bucket/several.ts';
-import type { Schedules } from '../../limiters/several-limits.ts';
+import { outcomeOf as outcomeOfLimits, wholeOf } from '../../kernel/limit-set/notes.ts';
+import type { Schedules } from '../../limiters/limit.ts';
 import { compact, costOf, less, plus, readTicks, type Ticks } from './ticks.ts';
 
 /** The result of an operation: 0 for done, LATER or NEVER. */
@@ -144,12 +144,17 @@ function untilUnder(standing: Standing, limit: LimitStanding, wanted: number): n
 export function outcomeOf(standing: Standing, tokens: number, allowed: boolean): Outcome {
   const outcomes = standing.limits.map((limit): LimitOutcome => {
     const { schedule } = limit;
+    const balance = balanceUnder(standing, limit);
     const retryUs = untilUnder(standing, limit, Number(priceOf(schedule, tokens)));
     return {
       burst: schedule.burst,
-      balance: balanceUnder(standing, limit),
+      balance,
       retryUs: allowed ? 0 : retryUs,
       fullUs: untilUnder(standing, limit, Number(schedule.capTicks)),
+      nextUs:
+        schedule.ticksPerToken === 0
+          ? Number.POSITIVE_INFINITY
+          : untilUnder(standing, limit, Number(priceOf(schedule, wholeOf(balance) + 1))),
     };
   });
   const [only, ...others] = outcomes;

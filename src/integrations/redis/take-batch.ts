@@ -1,5 +1,5 @@
 import { LATER, NEVER } from '../../kernel/bucket/kernel.ts';
-import type { Schedules } from '../../limiters/several-limits.ts';
+import type { Schedules } from '../../limiters/limit.ts';
 import type { Link } from './link.ts';
 import { MORE_THAN_BURST } from './script/format.ts';
 import { takeWord, waitWord } from './script-words.ts';

@@ -102,10 +102,32 @@ describe('without trusted proxies', () => {
     expect(key({ ip: undefined })).toBe('unknown');
   });
 
-  test('a context of hono has the request of Node.js in it, or no address', () => {
+  test('a context of hono has the request of Node.js in it', () => {
     const key = addressKey();
     expect(key({ env: { incoming: request('192.0.2.1') } })).toBe('192.0.2.1');
-    for (const env of [{}, undefined, null]) expect(key({ env })).toBe('unknown');
+    expect(key({ env: { incoming: request(undefined) } })).toBe('unknown');
+  });
+
+  test.each([{}, undefined, null, { incoming: null }, { incoming: '192.0.2.1' }])(
+    'a context of hono without @hono/node-server is refused: its env is %j',
+    (env) => {
+      for (const options of [{}, { trustedProxies: ['10.0.0.1'] }]) {
+        expect(() => addressKey(options)({ env })).toThrow(
+          /^addressKey finds no address in a hono context without @hono\/node-server: pass a key/,
+        );
+      }
+    },
+  );
+
+  test.each([
+    [new Request('http://localhost/'), /^addressKey needs a request of .*, got an object without/],
+    [{}, /^addressKey needs a request of .*, got an object without/],
+    [[], /^addressKey needs a request of .*, got an array without/],
+    [7, /^the address must be a string, got 7/],
+    [() => '192.0.2.1', /^the address must be a string, got a function/],
+  ])('what has no place for an address is refused: %o', (source, message) => {
+    expect(() => addressKey()(source as never)).toThrow(TypeError);
+    expect(() => addressKey()(source as never)).toThrow(message);
   });
 });
 

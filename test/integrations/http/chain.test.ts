@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { FixedWindow, ManualClock, TokenBucket } from '../../../src/index.ts';
+import { FixedWindow, LimitSet, ManualClock, TokenBucket } from '../../../src/index.ts';
 import { expressMiddleware } from '../../../src/integrations/http.ts';
 import { FRAMEWORKS } from '../../support/frameworks.ts';
 import { get } from '../../support/http-get.ts';
@@ -28,7 +28,7 @@ describe.each(Object.entries(FRAMEWORKS))('in a chain with %s', (_, serve) => {
       { rate: 1, burst: 5 },
       { rate: 1, burst: 6 },
     ];
-    const several = TokenBucket.create({ limits, clock });
+    const several = LimitSet.create({ limits, clock });
     const url = await serve({ limiter: bucketOf(3) }, false, [
       { limiter: bucketOf(4) },
       { limiter: several },

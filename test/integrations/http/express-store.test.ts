@@ -221,7 +221,22 @@ describe('a store in one thread', () => {
   test.each([
     [{ name: 5 }, 'name must be a string, got 5'],
     [{ max: 5 }, 'options has no option "max"'],
-  ])('%j is refused: %s', (options, message) => {
+    [{ region: {} }, 'region must be a Region, got an object'],
+    [{ capacity: 0 }, 'capacity must be an integer at least 1 and at most 67000000, got 0'],
+    [{ whenFull: 'wait' }, 'whenFull must be one of share, refuse, admit, got "wait"'],
+    [{ clock: Date }, 'clock must be a Clock, got a function'],
+  ])('%j is refused before the first request: %s', (options, message) => {
     expect(() => newStore(options)).toThrow(message);
+  });
+
+  test('a manual clock of another region is refused before the first request', () => {
+    const clock = ManualClock.create();
+    const message = 'the ManualClock of a named limiter must be opened in its region';
+    expect(() => newStore({ clock })).toThrow(message);
+  });
+
+  test.each([-1, 0, Number.NaN, 1e12])('a windowMs of %d is refused by its name', (windowMs) => {
+    const message = `windowMs must be a number at least 0.001 and at most 100000000000, got ${windowMs}`;
+    expect(() => newStore().store.init({ windowMs })).toThrow(message);
   });
 });

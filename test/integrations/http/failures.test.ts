@@ -88,6 +88,37 @@ describe.each(Object.entries(FRAMEWORKS))('with %s', (name, serve) => {
       'n must be an integer',
     ],
     [
+      'a key that a limiter on a server refuses',
+      {
+        limiter: {
+          decide: async () => {
+            throw new RangeError('key must have 1 to 1024 characters');
+          },
+        },
+      },
+      'key must have 1 to 1024 characters',
+    ],
+    [
+      'a function for the limiter that returns one with keys',
+      { limiter: (() => keyed()) as never },
+      'limiter must return the limiter of one key, such as limiter.for(key), got one with keys',
+    ],
+    [
+      'a function for the limiter that returns a promise',
+      { limiter: (async () => bucketOf(9)) as never },
+      'limiter must return a limiter, got an object',
+    ],
+    [
+      'a limiter whose answer is no decision',
+      { limiter: { decide: (() => true) as never } },
+      'limiter.decide must return a decision, got true',
+    ],
+    [
+      'a limiter whose promise is none of a decision',
+      { limiter: { decide: (async () => undefined) as never } },
+      'limiter.decide must return a decision, got undefined',
+    ],
+    [
       'a function for the limiter that returns none',
       { limiter: (() => undefined) as never },
       'limiter must return a limiter, got undefined',
@@ -152,7 +183,6 @@ test('node:http answers an error of a function with a problem, if asked to', asy
   const serve = FRAMEWORKS['node:http'];
   const url = await serve?.({
     limiter: bucketOf(1),
-    key: () => 'ann',
     cost: breaking,
     problemJson: true,
   });

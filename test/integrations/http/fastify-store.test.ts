@@ -140,6 +140,15 @@ describe('in one thread', () => {
     expect((await skipping.inject('/')).statusCode).toBe(200);
   });
 
+  test('a window of no time fails the request by its name', async () => {
+    const app = await appWith({ store: storeIn(Region.create()), timeWindow: 0 });
+    const { statusCode, body } = await app.inject('/');
+    expect([statusCode, JSON.parse(body).message]).toEqual([
+      500,
+      'timeWindow must be a number at least 0.001 and at most 100000000000, got 0',
+    ]);
+  });
+
   test('routes cannot be confused, whatever clients call themselves', async () => {
     const store = storeIn(Region.create());
     const app = await appWith({ store, max: 1, keyGenerator: ({ headers }) => `${headers['x']}` });

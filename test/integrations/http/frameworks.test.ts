@@ -1,11 +1,13 @@
 import { createServer, IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
+import { getConnInfo } from '@hono/node-server/conninfo';
 import express from 'express';
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
-import { Hono } from 'hono';
+import { type Context, Hono } from 'hono';
 import { expect, onTestFinished, test } from 'vitest';
 import { KeyedTokenBucket, ManualClock } from '../../../src/index.ts';
 import {
+  addressKey,
   expressMiddleware,
   fastifyHook,
   fastifyPlugin,
@@ -19,7 +21,14 @@ import { urlOf } from '../../support/frameworks.ts';
 const clock = ManualClock.create();
 const newLimiter = () => KeyedTokenBucket.create({ rate: 1, burst: 1, capacity: 16, clock });
 const limiter = newLimiter();
-const REFUSED = { allowed: false, limit: 1, remaining: 0, retryAfterMs: 1000, resetMs: 1000 };
+const REFUSED = {
+  allowed: false,
+  limit: 1,
+  remaining: 0,
+  retryAfterMs: 1000,
+  resetMs: 1000,
+  nextTokenMs: 1000,
+};
 
 test('express takes it for all routes, a path or a route, with its own types', () => {
   const app = express();
@@ -31,6 +40,12 @@ test('express takes it for all routes, a path or a route, with its own types', (
     handler: (_request, response: express.Response) => response.sendStatus(429),
   });
   app.get('/', limit, (_request, response) => void response.send('hello'));
+  const untyped = expressMiddleware({
+    limiter,
+    key: (request) => request.get('x-user') ?? '',
+    handler: (_request, response, _next, decision) => response.json(decision),
+  });
+  app.get('/:id', untyped, (request, response) => void response.send(request.params.id));
   expect(app).toBeTypeOf('function');
 });
 
@@ -43,6 +58,17 @@ test('fastify takes the hook for a route, also with its own types, and for a par
     handler: (_request: FastifyRequest, reply: FastifyReply) => reply.code(418).send('later'),
   });
   app.get('/user', { preHandler: byUser }, async () => 'hello');
+  type Asked = FastifyRequest<{ Querystring: { readonly user: string } }>;
+  const byQuery = fastifyHook({
+    limiter: newLimiter(),
+    key: ({ query }: Asked) => query.user,
+    handler: (_request, reply, { retryAfterMs }) => reply.code(418).send({ retryAfterMs }),
+  });
+  app.get<{ Querystring: { readonly user: string } }>(
+    '/query',
+    { onRequest: byQuery },
+    async ({ query }) => query.user,
+  );
   app.get('/', { onRequest: [fastifyHook({ limiter: newLimiter() })] }, async () => 'hello');
   await app.register(
     async (part) => {
@@ -51,11 +77,25 @@ test('fastify takes the hook for a route, also with its own types, and for a par
     },
     { prefix: '/part' },
   );
+  await app.register(
+    async (part) => {
+      await part.register(fastifyPlugin, {
+        limiter: newLimiter(),
+        key: (request: FastifyRequest) => request.hostname,
+        cost: (request) => (request.params === undefined ? 0 : 1),
+        handler: (_request, reply, { retryAfterMs }) => reply.code(418).send({ retryAfterMs }),
+      });
+      part.get('/', async () => 'hello');
+    },
+    { prefix: '/typed' },
+  );
   const statuses: number[] = [];
-  for (const url of ['/user', '/user', '/', '/', '/part', '/part']) {
+  const urls = ['/user', '/', '/part', '/query?user=ann', '/typed'];
+  for (const url of urls.flatMap((one) => [one, one])) {
     statuses.push((await app.inject(url)).statusCode);
   }
-  expect(statuses).toEqual([200, 418, 200, 429, 200, 429]);
+  expect(statuses).toEqual([200, 418, 200, 429, 200, 429, 200, 418, 200, 418]);
+  expect((await app.inject('/typed')).json()).toEqual({ retryAfterMs: 1000 });
 });
 
 test('hono takes it for all routes or one, with bindings and variables', async () => {
@@ -64,9 +104,49 @@ test('hono takes it for all routes or one, with bindings and variables', async (
   app.get('/user/:name', honoMiddleware({ limiter: newLimiter(), key: () => 'one' }), (context) =>
     context.text(context.req.param('name')),
   );
+  const byUser = honoMiddleware({
+    limiter: newLimiter(),
+    key: (context: Context<{ Variables: { user: string } }>) => context.get('user'),
+    cost: (context) => (context.req.path === '/' ? 1 : 2),
+  });
+  app.get('/own', byUser, (context) => context.text(context.get('user')));
   const answers = [await app.request('/user/ann'), await app.request('/user/ann')];
   expect(answers.map(({ status }) => status)).toEqual([200, 429]);
   expect(await answers[0]?.text()).toBe('ann');
+});
+
+test('hono takes functions of its own context, such as getConnInfo', async () => {
+  const app = new Hono();
+  const byAddress = addressKey();
+  app.use(
+    honoMiddleware({
+      limiter: newLimiter(),
+      key: (context) => byAddress(getConnInfo(context).remote.address),
+      handler: (context, { retryAfterMs }) => context.json({ retryAfterMs }, 418),
+    }),
+  );
+  app.get('/', (context) => context.text('hello'));
+  const incoming = { socket: { remoteAddress: '192.0.2.1' } };
+  const answers = [
+    await app.request('/', {}, { incoming }),
+    await app.request('/', {}, { incoming }),
+  ];
+  expect(answers.map(({ status }) => status)).toEqual([200, 418]);
+  expect(await answers[1]?.json()).toEqual({ retryAfterMs: 1000 });
+});
+
+test('hono without its Node.js server needs a key: nobody is limited together with all others', async () => {
+  const app = new Hono();
+  const perClient = newLimiter();
+  app.use(honoMiddleware({ limiter: perClient, fail: 'open' }));
+  app.get('/', (context) => context.text('hello'));
+  app.onError((error, context) => context.text(error.message, 500));
+  const response = await app.request('/');
+  expect([response.status, await response.text()]).toEqual([
+    500,
+    expect.stringContaining('without @hono/node-server: pass a key'),
+  ]);
+  expect(perClient.available('unknown')).toBe(1);
 });
 
 test('express gets the error of a handler, thrown synchronously or later', async () => {
@@ -128,6 +208,11 @@ test('an answer that was sent while the limiter decided stays as it is', async (
   expect(isNext).toBe(false);
   expect(await (await fetch(`${url}allowed`)).text()).toBe('timeout');
   expect(isNext).toBe(true);
+});
+
+test('node:http refuses to limit without a listener', () => {
+  const listen = () => nodeListener({ limiter }, undefined as never);
+  expect(listen).toThrow('listener must be a function, got undefined');
 });
 
 test('the error of a handler of node:http is one of the listener', () => {

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { KeyedTokenBucket } from '../../../src/index.ts';
 import { expressRateLimitStore } from '../../../src/integrations/http.ts';
 import { RedisKeyedTokenBucket, RedisTokenBucket } from '../../../src/integrations/redis.ts';
@@ -39,6 +39,28 @@ test.skipIf(LACKS_REDIS)(
     } finally {
       connection.end();
       await server.stop();
+    }
+  },
+);
+
+test.skipIf(LACKS_REDIS)(
+  'a long key has its limit on a Redis server, also with fail: open',
+  async () => {
+    const server = await RedisServer.start();
+    onTestFinished(() => server.stop());
+    const connection = await CONNECT.redis(server.url);
+    onTestFinished(() => connection.end());
+    const limiter = RedisKeyedTokenBucket.create({
+      ...LIMIT,
+      client: connection.client,
+      prefix: 'long',
+      timeoutMs: 60_000,
+      whenUnreachable: 'throw',
+    });
+    for (const serve of Object.values(FRAMEWORKS)) {
+      await limiter.returnTokens('x'.repeat(2000), LIMIT.burst);
+      const url = await serve({ limiter, key: () => 'x'.repeat(2000), fail: 'open' });
+      expect(await statuses(url, 4)).toEqual([200, 200, 429, 429]);
     }
   },
 );

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { ManualClock, TokenBucket } from '../../../src/index.ts';
+
+import { LimitSet, ManualClock, TokenBucket } from '../../../src/index.ts';
 import {
   type RedisClient,
   RedisKeyedTokenBucket,
@@ -7,7 +8,7 @@ import {
   type RedisTokenBucketOptions,
 } from '../../../src/integrations/redis.ts';
 import { LATER, NEVER } from '../../../src/kernel/bucket/kernel.ts';
-import { decisionOf } from '../../../src/limiters/decision.ts';
+import { type Decision, decisionOf } from '../../../src/limiters/decision.ts';
 import { part, Random, SEED } from '../../support/random.ts';
 import { PACKAGES, remote } from './connections.ts';
 import { LACKS_REDIS } from './server.ts';
@@ -33,6 +34,15 @@ function watched(client: RedisClient): { client: RedisClient; sent: string[] } {
     },
   });
   return { client: proxy, sent };
+}
+
+/**
+ * What is the same here and there while others are promised tokens: which of several limits lets the
+ * promised ones wait is known only here.
+ */
+function told({ limits = [], ...decision }: Decision): unknown {
+  const each = limits.map(({ limit, remaining, resetMs }) => ({ limit, remaining, resetMs }));
+  return { ...decision, limits: each };
 }
 
 describe.skipIf(LACKS_REDIS).each(PACKAGES)('calls of one turn, with %s,', (name) => {
@@ -161,23 +171,34 @@ describe.skipIf(LACKS_REDIS).each(PACKAGES)('calls of one turn, with %s,', (name
       },
     ];
     for (const [index, limit] of limits.entries()) {
-      const ours = TokenBucket.create({ ...limit, clock });
+      const ours = limit.limits
+        ? LimitSet.create({ limits: limit.limits, clock })
+        : TokenBucket.create({ ...limit, clock });
       const theirs = remote(connection, limit, () => clock.now(), `walk ${index}`);
       // Both count their fills from the same instant.
-      ours.reconfigure('limits' in limit ? { limits: limit.limits.map(() => ({})) } : {});
+      if (ours instanceof LimitSet) ours.reconfigure({ limits: ours.limits.map(() => ({})) });
+      else ours.reconfigure({});
       await theirs.reconfigure((schedules) => schedules);
       if (ours.burst === 1e9) {
         ours.consumeOrDrain(1e9);
         await theirs.drain(1e9);
       }
+      // The latest instant for which tokens were promised.
+      let promisedMs = 0;
       for (let batch = 0; batch < BATCHES / limits.length; batch++) {
         clock.advance(random.below(400) / 8);
         const calls = Array.from({ length: 1 + random.below(8) }, () => {
           const n = random.below(5) === 0 ? 100 : random.below(12) / 4;
           const maxWaitMs = random.pick([0, 0, 1, 50, Number.POSITIVE_INFINITY]);
-          if (random.below(3) === 0) return [theirs.decide(n).then(decisionOf), ours.decide(n)];
+          if (random.below(3) === 0) {
+            const expected = ours.decide(n);
+            const asked = theirs.decide(n).then(decisionOf);
+            if (clock.nowMs >= promisedMs) return [asked, expected];
+            return [asked.then(told), told(expected)];
+          }
           if (n > ours.burst) return [theirs.tryTake(n), ours.tryConsume(n)];
           const expected = ours.acquire(n, maxWaitMs);
+          if (expected > 0) promisedMs = Math.max(promisedMs, clock.nowMs + expected);
           const asked = theirs.acquire(n, maxWaitMs * 1000).then(({ waitUs }) => {
             if (waitUs === LATER) return -1;
             return waitUs === NEVER ? 'never' : waitUs / 1000;

@@ -4,7 +4,7 @@ import type { BucketLimit } from '../../../src/index.ts';
 import { Link } from '../../../src/integrations/redis/link.ts';
 import { RemoteBucket } from '../../../src/integrations/redis/remote-bucket.ts';
 import type { RedisClient } from '../../../src/integrations/redis.ts';
-import { type SeveralLimits, schedulesOf } from '../../../src/limiters/several-limits.ts';
+import { type SeveralLimits, scheduleOf, schedulesOf } from '../../../src/limiters/limit.ts';
 
 /** A client of one of the two packages. */
 export interface Connection {
@@ -51,5 +51,6 @@ export function remote(
   key = 'a',
 ): RemoteBucket {
   const link = Link.of(client);
-  return new RemoteBucket({ link, key, schedules: schedulesOf(limit), timeoutMs: 60_000, timeUs });
+  const schedules = 'limits' in limit ? schedulesOf(limit.limits) : ([scheduleOf(limit)] as const);
+  return new RemoteBucket({ link, key, schedules, timeoutMs: 60_000, timeUs });
 }

@@ -1,6 +1,6 @@
 import { ManualClock, Region, TokenBucket } from '../../../src/index.ts';
 import { FleetBucket, type FleetBucketOptions } from '../../../src/integrations/redis.ts';
-import type { OpenOptions } from '../../../src/limiters/named-limiter.ts';
+import type { OpenOptions } from '../../../src/limiters/opening.ts';
 import { ControlledSource, until } from './fleet-source.ts';
 
 /** How long a fleet bucket waits between two commands, by default. */

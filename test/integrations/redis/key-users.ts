@@ -1,6 +1,11 @@
 import { expect } from 'vitest';
-import type { TokenBucket } from '../../../src/index.ts';
-import { RedisTokenBucket, type RedisTokenBucketOptions } from '../../../src/integrations/redis.ts';
+import { systemClock } from '../../../src/index.ts';
+import type { RemoteBucket } from '../../../src/integrations/redis/remote-bucket.ts';
+import {
+  type RedisBucket,
+  RedisTokenBucket,
+  type RedisTokenBucketOptions,
+} from '../../../src/integrations/redis.ts';
 import type { PackageName } from './connections.ts';
 import { connectionOfTest } from './suite-server.ts';
 
@@ -19,13 +24,24 @@ export function usersOfKey(server: Parameters<typeof connectionOfTest>[0], name:
   return { connection, other, create };
 }
 
-/** A full bucket cancels reservations of nothing until tokens are taken. */
-export async function expectFreePromises(bucket: RedisTokenBucket | TokenBucket): Promise<void> {
+/** A full bucket cancels promises of nothing until tokens are taken. */
+export async function expectFreePromises(remote: RemoteBucket): Promise<void> {
+  const take = async (n: number) => (await remote.acquire(n, 0)).receipt;
   // The server stores nothing as long as the bucket is full.
-  const [first, second] = [await bucket.reserve(0), await bucket.reserve(0)];
-  expect(await first?.cancel()).toBe(true);
-  expect(await bucket.tryConsume()).toBe(true);
-  expect(await second?.cancel()).toBe(false);
-  const third = await bucket.reserve(0);
-  expect(await third?.cancel()).toBe(true);
+  const [first, second] = [await take(0), await take(0)];
+  expect(await remote.cancel(first)).toBe(true);
+  expect(await remote.tryTake(1)).toBe(true);
+  expect(await remote.cancel(second)).toBe(false);
+  expect(await remote.cancel(await take(0))).toBe(true);
+}
+
+/** A reservation whose instant has passed is not cancelled, as in memory. */
+export async function expectNoLateCancels(bucket: RedisBucket): Promise<void> {
+  const before = await bucket.balance();
+  const atOnce = await bucket.reserve(2);
+  await systemClock.sleep((atOnce?.atUs ?? 0) + 1);
+  expect(await atOnce?.cancel()).toBe(false);
+  expect(await bucket.balance()).toBeCloseTo(before - 2, 1);
+  await bucket.returnTokens(2);
+  expect(await bucket.balance()).toBeCloseTo(before, 1);
 }

@@ -1,10 +1,10 @@
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 import { describe, expect, test } from 'vitest';
-import { REFUSED, TokenBucket } from '../../../src/index.ts';
-import { RedisTokenBucket } from '../../../src/integrations/redis.ts';
-import { PACKAGES } from './connections.ts';
-import { expectFreePromises, SLOW, usersOfKey } from './key-users.ts';
+import { REFUSED, systemClock, TokenBucket } from '../../../src/index.ts';
+import { RedisLimitSet, RedisTokenBucket } from '../../../src/integrations/redis.ts';
+import { PACKAGES, remote } from './connections.ts';
+import { expectFreePromises, expectNoLateCancels, SLOW, usersOfKey } from './key-users.ts';
 import { LACKS_REDIS } from './server.ts';
 import { serverOfSuite } from './suite-server.ts';
 
@@ -103,13 +103,23 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
       expect(await third?.cancel()).toBe(false);
     });
 
-    test('cancels a reservation of nothing until tokens are taken, as in memory', async () => {
-      const remote = create();
-      await expectFreePromises(remote);
-      await expectFreePromises(TokenBucket.create({ rate: SLOW, burst: 10 }));
-      const lost = await remote.reserve(2);
-      await connection.send('DEL', 'a');
-      expect(await lost?.cancel()).toBe(false);
+    test('cancels nothing after its instant', async () => {
+      await expectNoLateCancels(create());
+      const bucket = create({ rate: 20, burst: 5, key: 'late' });
+      await bucket.consumeOrDrain(5);
+      const late = await bucket.reserve(1);
+      expect(late?.waitMs).toBeGreaterThan(0);
+      await systemClock.sleep((late?.atUs ?? 0) + 1);
+      expect(await late?.cancel()).toBe(false);
+    });
+
+    test('cancels a promise of nothing until tokens are taken', async () => {
+      const limit = { rate: SLOW, burst: 10 };
+      const asked = remote(connection, limit, () => 1e12, 'free');
+      await expectFreePromises(asked);
+      const { receipt } = await asked.acquire(2, 0);
+      await connection.send('DEL', 'free');
+      expect(await asked.cancel(receipt)).toBe(false);
     });
 
     test("makes callers wait in turn, by the server's clock", async () => {
@@ -162,12 +172,12 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
       expect(await bucket.tryConsume(3)).toBe(true);
       expect(await bucket.decide(8)).toMatchObject({ allowed: false, remaining: 7 });
       expect(await bucket.consumeOrDrain(5)).toBe(5);
-      expect(await (await bucket.reserve(5))?.cancel()).toBe(true);
+      expect(await (await bucket.reserve(5))?.cancel()).toBe(true); // they are not there yet
       const limits = [
         { rate: SLOW, burst: 4 },
         { rate: 4e9, burst: 2 ** 55 },
       ];
-      const several = RedisTokenBucket.create({ client, key: `${key} several`, limits });
+      const several = RedisLimitSet.create({ client, key: `${key} several`, limits });
       expect(await several.tryConsume(3)).toBe(true);
       const { limits: states = [] } = await several.decide(2);
       expect(states.map(({ limit }) => limit)).toEqual([4, 2 ** 55]);

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
-import { RedisTokenBucket } from '../../../src/integrations/redis.ts';
+import { RedisLimitSet, RedisTokenBucket } from '../../../src/integrations/redis.ts';
 import { LACKS_REDIS } from './server.ts';
 import { connectionOfTest, serverOfSuite } from './suite-server.ts';
 
@@ -93,7 +93,7 @@ describe.skipIf(LACKS_REDIS)('a client that reads numbers as texts', () => {
       { rate: 1e-3, burst: 3 },
       { rate: 1e-3, burst: 5 },
     ];
-    const several = RedisTokenBucket.create({ client, key: 'b', limits });
+    const several = RedisLimitSet.create({ client, key: 'b', limits });
     for (const each of [bucket, several]) {
       expect(await each.tryConsume(2)).toBe(true);
       expect(await each.tryConsume(2)).toBe(false);

@@ -1,5 +1,6 @@
 import { diag } from '@opentelemetry/api';
 import { checkOptions } from '../../../known-options.ts';
+import { checkMade } from '../../../options.ts';
 import { ConsistentDecisions } from '../consistent-decisions.ts';
 import { burstOf, minimumLimit } from '../sampler-options.ts';
 import { SharedSampling } from '../shared-sampling.ts';
@@ -90,7 +91,7 @@ export class RemoteSampler extends ConsistentDecisions {
   readonly #polls: StrategyPolls;
 
   private constructor(shared: Shared, options: RemoteSamplerOptions) {
-    super(shared.sampling, options);
+    super(checkMade(new.target, shared, 'sampling').sampling, options);
     this.#shared = shared;
     this.#polls = new StrategyPolls(shared.board, shared.settings, {
       apply: (strategy) => obey(shared, strategy),

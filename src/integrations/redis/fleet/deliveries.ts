@@ -15,11 +15,14 @@ interface Bounds {
 export class Deliveries {
   readonly #stock: Stock;
   readonly #clock: Clock;
+  readonly #causeOf: () => unknown;
   readonly #ends = new Set<AbortController>();
 
-  constructor(stock: Stock, clock: Clock) {
+  /** @param causeOf returns why the tokens don't arrive, if this thread knows */
+  constructor(stock: Stock, clock: Clock, causeOf: () => unknown) {
     this.#stock = stock;
     this.#clock = clock;
+    this.#causeOf = causeOf;
   }
 
   /** Resolves when the `n` tokens of a reservation have arrived. */
@@ -28,7 +31,11 @@ export class Deliveries {
     this.#ends.add(end);
     const unlink = onAbort(signal, (reason) => end.abort(reason));
     const deadlineUs = this.#clock.now() + timeoutMs * 1000;
-    const cancel = onInstant(this.#clock, deadlineUs, () => end.abort(timedOut(n, timeoutMs)));
+    const late = () => {
+      const cause = this.#causeOf();
+      end.abort(timedOut(n, timeoutMs, cause === undefined ? undefined : { cause }));
+    };
+    const cancel = onInstant(this.#clock, deadlineUs, late);
     try {
       await this.#stock.arrival(reservation, { signal: end.signal });
     } finally {

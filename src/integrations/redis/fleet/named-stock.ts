@@ -1,7 +1,12 @@
 import type { Known } from '../../../known-options.ts';
-import { handleOfName, type OpenOptions } from '../../../limiters/named-limiter.ts';
-import { checkShared, type LimiterHandle, type SharedOptions } from '../../../limiters/opening.ts';
-import { openByName } from '../../../limiters/opening-by-name.ts';
+import { handleOfName } from '../../../limiters/named-limiter.ts';
+import type { OpenOptions } from '../../../limiters/opening.ts';
+import {
+  checkShared,
+  type LimiterHandle,
+  openByName,
+  type SharedOptions,
+} from '../../../limiters/opening.ts';
 import type { Opener } from '../../../limiters/terms.ts';
 import type { KernelName } from '../../../memory/handle.ts';
 import { FLEET_CELL_BYTES } from '../../../memory/layout/fleet.ts';

@@ -1,5 +1,6 @@
 import { RateLimitError } from '../../../errors.ts';
 import { checkOptions } from '../../../known-options.ts';
+import { Described, type Description } from '../../../limiters/described.ts';
 import type { Waited, WaitOptions } from '../../../limiters/limiter.ts';
 import {
   AT_ONCE,
@@ -10,7 +11,7 @@ import {
   waitedSince,
 } from '../../../limiters/waiting.ts';
 import { readFields } from '../../../memory/read-fields.ts';
-import { checkTokens } from '../../../options.ts';
+import { checkMade, checkTokens } from '../../../options.ts';
 import { attachClock } from '../../../time/attach-clock.ts';
 import type { Clock, ClockHandle } from '../../../time/clock.ts';
 import { checkSource, type TokenSource } from '../token-source.ts';
@@ -46,7 +47,7 @@ export interface FleetSpenderOptions {
  * await spender.wait(5, { timeoutMs: 1000 });
  * ```
  */
-export class FleetSpender {
+export class FleetSpender extends Described {
   /** The clock of timeouts. */
   readonly clock: Clock;
   /** @internal */
@@ -66,11 +67,12 @@ export class FleetSpender {
     terms: FleetTermsOptions,
     buyer: Buyer | undefined,
   ) {
-    this.stock = stock;
+    super();
+    this.stock = checkMade(new.target, stock, 'bucket', 'FleetSpender.attach(handle)');
     this.clock = clock;
     this.#terms = terms;
     this.#buyer = buyer;
-    this.#deliveries = new Deliveries(stock, clock);
+    this.#deliveries = new Deliveries(stock, clock, () => buyer?.supply.failure);
     const giveUp = () => (stock.hasName ? this.#endWaits() : stock.closeVacant());
     this.#watch = new Watch(stock, () => this.#waiters.count, giveUp);
     if (buyer === undefined) return;
@@ -159,7 +161,8 @@ export class FleetSpender {
    * go to the next callers.
    *
    * @throws RateLimitError `ERR_RATE_LIMIT_TIMEOUT` after `timeoutMs`, never earlier, because the
-   *   next purchase is unpredictable; `ERR_EXCEEDS_BURST` if `n` exceeds the size of the stock;
+   *   next purchase is unpredictable, with the source's error as `cause` if this thread buys and the
+   *   source is unreachable; `ERR_EXCEEDS_BURST` if `n` exceeds the size of the stock;
    *   `ERR_QUEUE_FULL` if the stock has too few tokens and `maxWaiting` callers of this object
    *   already wait; `ERR_FLEET_CLOSED` when the fleet bucket is closed, or within 2 s if its buyer
    *   has ended and no other thread with a source takes over.
@@ -221,5 +224,10 @@ export class FleetSpender {
   /** Tokens available now, fractions included. */
   available(): number {
     return this.isClosed ? 0 : Math.max(0, this.stock.balance);
+  }
+
+  /** @internal */
+  protected describe(): Description {
+    return ['FleetSpender', { stock: this.limit, tokens: this.available() }];
   }
 }

@@ -178,7 +178,7 @@ export class Stock {
   /** Ends a wait. Its tokens go to callers behind it once they arrive, if the thread still runs. */
   abandon(reservation: Reservation, n: number): void {
     // Accepted first: if the process is killed in between, the tokens are lost, not spent twice.
-    if (!this.accept(n) || reservation.cancel()) return;
+    if (!this.accept(n) || reservation.putBack()) return;
     this.members?.queue(n, reservation.atUs);
     this.arrival(reservation, { ref: false }).then(() => this.accept(n) && this.deliver(n));
   }

@@ -21,6 +21,7 @@ export class Supply {
   readonly #local: TokenBucket | undefined;
   readonly #counts: FleetCounts;
   #isReachable = true;
+  #failure: unknown;
   /** Called when the source starts or stops responding. */
   onTurn: () => void = () => undefined;
   #probing: Promise<void> | undefined;
@@ -39,6 +40,11 @@ export class Supply {
 
   get isReachable(): boolean {
     return this.#isReachable;
+  }
+
+  /** Why the source does not respond; undefined if it does. */
+  get failure(): unknown {
+    return this.#isReachable ? undefined : this.#failure;
   }
 
   /** Drops the tokens that accrued in the local share while another thread was buying. */
@@ -68,8 +74,8 @@ export class Supply {
     try {
       this.#checkOpen();
       return await this.#orders.take(n);
-    } catch {
-      this.#fail();
+    } catch (error) {
+      this.#fail(error);
       return 0;
     }
   }
@@ -94,8 +100,8 @@ export class Supply {
       this.#checkOpen();
       await this.#source.returnTokens(n);
       return n;
-    } catch {
-      this.#fail();
+    } catch (error) {
+      this.#fail(error);
       return 0;
     }
   }
@@ -112,7 +118,8 @@ export class Supply {
     return probed;
   }
 
-  #fail(): void {
+  #fail(error: unknown): void {
+    this.#failure = error;
     this.#counts.add('failures', 1);
     // Drop tokens that accrued in the local share while the source supplied this process.
     if (this.#isReachable) this.begin();
@@ -136,9 +143,9 @@ export class Supply {
         this.#retryUs = RETRY_US;
         this.#probed += got;
       },
-      () => {
+      (error: unknown) => {
         this.#probing = undefined;
-        this.#fail();
+        this.#fail(error);
       },
     );
   }

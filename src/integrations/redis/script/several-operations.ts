@@ -105,7 +105,7 @@ local function drain(most)
 end
 `;
 
-/** Changes all limits at once, as src/kernel/engine/composite/change.ts does. */
+/** Changes all limits at once. Each gets what is promised back, and then gives it again. */
 const CHANGE = `-- a * b / c, rounded down, also below 0.
 local function scaled(high, low, b, c)
   if value(high, low) >= 0 then

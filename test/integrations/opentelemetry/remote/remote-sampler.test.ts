@@ -73,7 +73,8 @@ test('operationSampling: a probability for each operation, and a minimum', async
   // Never by its probability, which is 0, but by the minimum, which is for all operations.
   const health = arrive(scene, 10, 10_000, 'GET /health');
   expect(health).toMatchObject({ counted: 0, uncounted: health.kept });
-  expect(health.kept).toBeGreaterThanOrEqual(20 + 19);
+  // The placeholder before the strategy left 10 of its 20, to which 2 s have added.
+  expect(health.kept).toBeGreaterThanOrEqual(10 + 4 + 19);
   expect(health.kept).toBeLessThanOrEqual(20 + 20);
 });
 

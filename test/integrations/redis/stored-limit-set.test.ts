@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'vitest';
+import { RedisTokenBucket } from '../../../src/integrations/redis.ts';
 import { SLOW } from './key-users.ts';
+import { LIMITS, limitSetScene } from './limit-sets.ts';
 import { LACKS_REDIS } from './server.ts';
-import { LIMITS, severalLimitsScene } from './several-limits.ts';
 import { changeNumber, numbersOf } from './stored-bucket.ts';
 import { executed } from './suite-server.ts';
 
 describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
-  const { connection, create } = severalLimitsScene();
+  const { connection, create } = limitSetScene();
 
   test('are changed together, for all users of the key', async () => {
     const [here, there] = [create(), create()];
@@ -15,12 +16,12 @@ describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
     expect(await there.tryConsume(6)).toBe(false);
     expect(there.limits.map(({ burst }) => burst)).toEqual([10, 5]);
     expect(await connection.send('PTTL', 'a')).toBe(-1);
-    await expect(here.reconfigure({ rate: 1 })).rejects.toThrow(/array of 2 changes, got none/);
+    await expect(here.reconfigure({ rate: 1 } as never)).rejects.toThrow(/no option "rate"/);
     await expect(here.reconfigure({ limits: [{}] })).rejects.toThrow(/array of 2 limits, got 1/);
     await expect(here.reconfigure({ limits: [{}, { rate: 0 }] })).rejects.toThrow(
       /limits\[1\].rate must be a number/,
     );
-    await expect(here.reconfigure({ burts: 1 } as never)).rejects.toThrow(/did you mean burst/);
+    await expect(here.reconfigure({ limit: [] } as never)).rejects.toThrow(/did you mean limits/);
     await here.reconfigure({ limits: [{}, { burst: 25 }] }); // as in the options
     expect(Number(await connection.send('PTTL', 'a'))).toBeGreaterThan(1e6);
   });
@@ -36,7 +37,9 @@ describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
     expect(await reserved?.cancel()).toBe(false);
     expect(await one.consumeOrDrain(100)).toBe(7);
     expect([one.limits.length, one.burst]).toEqual([2, 10]);
-    await expect(one.reconfigure({ rate: 1 })).rejects.toThrow(/array of 2 changes, got none/);
+    const { client } = connection;
+    const single = RedisTokenBucket.create({ client, key: 'a', rate: SLOW, burst: 7 });
+    await expect(single.reconfigure({ rate: 1 })).rejects.toThrow(/with a RedisLimitSet/);
     expect((await one.decide()).limits).toHaveLength(2);
   });
 

@@ -1,18 +1,18 @@
 import { describe, expect, test } from 'vitest';
-import { TokenBucket } from '../../../src/index.ts';
-import { RedisKeyedTokenBucket } from '../../../src/integrations/redis.ts';
+import { LimitSet } from '../../../src/index.ts';
+import { RedisKeyedLimitSet } from '../../../src/integrations/redis.ts';
 import { LATER, NEVER } from '../../../src/kernel/bucket/kernel.ts';
 import { MAX_SPAN_TICKS } from '../../../src/kernel/constants.ts';
 import { CONNECT, PACKAGES, remote } from './connections.ts';
-import { expectFreePromises, SLOW } from './key-users.ts';
+import { expectFreePromises, expectNoLateCancels, SLOW } from './key-users.ts';
+import { LIMITS, limitSetScene } from './limit-sets.ts';
 import { LACKS_REDIS, RedisServer } from './server.ts';
-import { LIMITS, severalLimitsScene } from './several-limits.ts';
 import { executed } from './suite-server.ts';
 
 const NOW_US = 1_705_509_033_000_000;
 
 describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
-  const { server, connection, create } = severalLimitsScene();
+  const { server, connection, create } = limitSetScene();
 
   test.each(PACKAGES)('admit a call if all do, and then count it, with %s', async (name) => {
     const { client, end } = await CONNECT[name](server.url);
@@ -70,18 +70,18 @@ describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
     expect(await bucket.timeUntil(11)).toBe(Number.POSITIVE_INFINITY);
   });
 
-  test('take back a promise of nothing until tokens are taken, as in memory', async () => {
-    const remote = create();
-    await expectFreePromises(remote);
-    await expectFreePromises(TokenBucket.create({ limits: LIMITS }));
-    const lost = await remote.reserve(2);
-    await connection.send('DEL', 'a');
-    expect(await lost?.cancel()).toBe(false);
+  test('take back a promise of nothing until tokens are taken, and none after its instant', async () => {
+    const asked = remote(connection, { limits: LIMITS }, () => NOW_US, 'free');
+    await expectFreePromises(asked);
+    const { receipt } = await asked.acquire(2, 0);
+    await connection.send('DEL', 'free');
+    expect(await asked.cancel(receipt)).toBe(false);
+    await expectNoLateCancels(create());
   });
 
   test('of each key are separate', async () => {
     const { client } = connection;
-    const perKey = RedisKeyedTokenBucket.create({ client, prefix: 'users', limits: LIMITS });
+    const perKey = RedisKeyedLimitSet.create({ client, prefix: 'users', limits: LIMITS });
     expect(await perKey.consumeOrDrain('a', 100)).toBe(10);
     expect(await perKey.consumeOrDrain('b', 100)).toBe(10);
     expect((await perKey.decide('a', 0)).limits?.map((one) => one.remaining)).toEqual([0, 15]);
@@ -164,7 +164,7 @@ describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
     ];
     const options = { client: lost.client, limits };
     const bucket = create({ ...options, whenUnreachable: 'local', processes: 3 });
-    const perKey = RedisKeyedTokenBucket.create({
+    const perKey = RedisKeyedLimitSet.create({
       ...options,
       prefix: 'users',
       whenUnreachable: 'local',
@@ -185,12 +185,12 @@ describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
   test('name an invalid option', () => {
     const bad = (options: object) => () => create(options as never);
     expect(bad({ limits: [] })).toThrow(/limits must be an array of 1 to 8 limits, got 0/);
-    expect(bad({ rate: 1 })).toThrow(/give limits or rate, not both/);
+    expect(bad({ rate: 1 })).toThrow(/options has no option "rate"/);
     expect(bad({ limits: [LIMITS[0], { rate: 0, burst: 1 }] })).toThrow(/limits\[1\].rate must be/);
     expect(bad({ limits: [{ quantum: 1, fillIntervalMs: 1, burst: 1 }] })).toThrow(/not a quantum/);
     expect(bad({ timeout: 5 })).toThrow(/options has no option "timeout"/);
     const { client } = connection;
-    const keyed = { client, prefix: 'a', limits: LIMITS, localBucket: TokenBucket };
-    expect(() => RedisKeyedTokenBucket.create(keyed as never)).toThrow(/no option "localBucket"/);
+    const keyed = { client, prefix: 'a', limits: LIMITS, localBucket: LimitSet };
+    expect(() => RedisKeyedLimitSet.create(keyed as never)).toThrow(/no option "localBucket"/);
   });
 });

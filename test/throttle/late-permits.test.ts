@@ -1,0 +1,126 @@
+import type { Tinypool } from 'tinypool';
+import { describe, expect, it } from 'vitest';
+import { FixedWindow, ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
+import { throttle } from '../../src/integrations/tinypool.ts';
+import { throttled } from '../../src/throttle.ts';
+import { settled } from '../support/settled.ts';
+
+const PERMIT_MS = 10;
+
+/** Runs a function that needs a permit for 10 ms, back to back, and counts its calls. */
+function busy(semaphore: Semaphore, clock: ManualClock) {
+  const work = throttled(() => clock.sleep(clock.now() + PERMIT_MS * 1000), { semaphore });
+  const again = async (): Promise<void> => {
+    await work();
+    return again();
+  };
+  again();
+  return () => work.stats().completed;
+}
+
+async function run(clock: ManualClock, ms: number, each: () => void = () => undefined) {
+  for (let passed = 0; passed < ms; passed++) {
+    await settled(30);
+    each();
+    clock.advance(1);
+  }
+  await settled(30);
+}
+
+const perSecond = (rate: number, clock: ManualClock) =>
+  TokenBucket.create({ rate, burst: 1, initial: 0, clock });
+
+describe.each([
+  ['5 a second', (clock: ManualClock) => perSecond(5, clock), 9],
+  ['one a minute', (clock: ManualClock) => perSecond(1 / 60, clock), 0],
+  [
+    'a window of 5',
+    (clock: ManualClock) => FixedWindow.create({ limit: 5, intervalMs: 1000, clock }),
+    10,
+  ],
+  [
+    'a pause',
+    (clock: ManualClock) => TokenBucket.create({ rate: 0, burst: 1, initial: 0, clock }),
+    0,
+  ],
+])('a throttled function with %s', (_, limiterOf, expected) => {
+  it('leaves a shared permit to others while it waits for its tokens', async () => {
+    const clock = ManualClock.create();
+    const semaphore = Semaphore.create({ permits: 1, clock });
+    let started = 0;
+    const slow = throttled(() => void started++, { limiter: limiterOf(clock), semaphore });
+    const calls = Array.from({ length: 100 }, () => slow());
+    const others = busy(semaphore, clock);
+    await run(clock, 1999);
+    expect(started).toBe(expected);
+    expect(others()).toBeGreaterThanOrEqual(199);
+    await Promise.allSettled([slow.close({ waiting: 'reject' }), ...calls]);
+  });
+});
+
+it('ten functions at one a second hold none of ten permits, and lose no token', async () => {
+  const clock = ManualClock.create();
+  const semaphore = Semaphore.create({ permits: 10, clock });
+  const functions = Array.from({ length: 10 }, () =>
+    throttled(() => undefined, { limiter: perSecond(1, clock), semaphore }),
+  );
+  const calls = functions.flatMap((call) => [call(), call(), call(), call()]);
+  await run(clock, 3000, () => expect(semaphore.inUse()).toBe(0));
+  expect(functions.map((call) => call.stats().completed)).toEqual(Array(10).fill(3));
+  await run(clock, 1000);
+  await Promise.all(calls);
+});
+
+it('a throttled pool holds no permit while its tasks wait for tokens', async () => {
+  const clock = ManualClock.create();
+  const semaphore = Semaphore.create({ permits: 2, clock });
+  const pool = {
+    run: async () => undefined,
+    destroy: async () => undefined,
+    options: { maxThreads: 4, concurrentTasksPerWorker: 1 },
+    threads: [],
+  } as unknown as Tinypool;
+  const paced = throttle(pool, { limiter: perSecond(5, clock), semaphore });
+  const tasks = Array.from({ length: 10 }, () => paced.run({}));
+  await run(clock, 2000, () => expect(semaphore.inUse()).toBe(0));
+  expect(paced.stats().completed).toBe(10);
+  await Promise.all(tasks);
+});
+
+it('starts in turn though others always wait for permits and for tokens', async () => {
+  const clock = ManualClock.create();
+  const semaphore = Semaphore.create({ permits: 1, clock });
+  const limiter = perSecond(100, clock);
+  const others = busy(semaphore, clock);
+  const waits = [];
+  // Callers that need no permit keep the bucket 100 ms in debt.
+  const ask = async (): Promise<void> => {
+    await limiter.wait();
+    return ask();
+  };
+  for (let n = 0; n < 10; n++) waits.push(ask());
+  const call = throttled(() => undefined, { limiter, semaphore });
+  const calls = Array.from({ length: 100 }, () => call());
+  await run(clock, 2000);
+  // One token in eleven; then the permit in its turn, at most 20 ms later.
+  expect(call.stats().completed).toBeGreaterThanOrEqual(15);
+  expect(call.stats().completed).toBeLessThanOrEqual(19);
+  expect(others()).toBeGreaterThanOrEqual(195);
+  await Promise.allSettled([call.close({ waiting: 'reject' }), ...calls]);
+});
+
+it('keeps one token while it waits for a permit, if others want tokens too', async () => {
+  const clock = ManualClock.create();
+  const semaphore = Semaphore.create({ permits: 1, clock });
+  const limiter = perSecond(1000, clock);
+  const held = await semaphore.acquire();
+  const call = throttled(() => undefined, { limiter, semaphore });
+  const calls = [call(), call(), call()];
+  await run(clock, 100);
+  // The permit comes first: a caller that needs none finds the token.
+  expect(limiter.available()).toBe(1);
+  held.release();
+  await run(clock, 3);
+  expect(call.stats().completed).toBe(3);
+  await Promise.all(calls);
+});
