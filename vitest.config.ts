@@ -23,7 +23,7 @@ const ONE_BY_ONE = [
   'test/integrations/redis/fleet-threads.test.ts',
   'test/kernel/window-threads.test.ts',
   'test/limiters/{keyed-threads,lease-threads,linearizability,reconfigure-threads}.test.ts',
-  'test/limiters/{reconfigure-waits,several-limits-threads,threads,wait-threads}.test.ts',
+  'test/limiters/{limit-set-threads,reconfigure-waits,threads,wait-threads}.test.ts',
   'test/time/{alarm-thread,ticker-thread}.test.ts',
 ];
 /** Tests that measure intervals, or count what a process holds. They leave processors idle. */
@@ -48,7 +48,7 @@ const LONG = [
   'test/explorer/nested.test.ts',
   'test/host/storm.test.ts',
   'test/integrations/redis/{cluster,cluster-changes,failures,fleet-ends,fleet-host,fleet-recovery,fleet-servers,fleet-simulation,fleet-slow,fleet-threads,sentinel}.test.ts',
-  'test/kernel/{keyed-composite-calls,keyed-composite-kernels,keyed-interleavings,position,position-walks,window-linearity,window-preemption}.test.ts',
+  'test/kernel/{keyed-limit-set-calls,keyed-limit-set-kernels,keyed-interleavings,position,position-walks,window-linearity,window-preemption}.test.ts',
   'test/limiters/leaks.test.ts',
   'test/memory/many-regions.test.ts',
   'test/package/{bundles,installed,packed-file}.test.ts',

@@ -1,5 +1,5 @@
 import { ManualClock, TokenBucket } from '../src/index.ts';
-import { randomNumbers } from '../src/load/random.ts';
+import { randomNumbers } from '../src/load/plan/random.ts';
 import { parsePattern } from '../src/simulate/patterns.ts';
 
 /** What threads ask of a limit, or of equal parts of it. */

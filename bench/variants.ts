@@ -1,4 +1,4 @@
-import { attach, type ContinuousLimit, TickerClock, TokenBucket } from '../src/index.ts';
+import { attach, type ContinuousLimit, LimitSet, TickerClock, TokenBucket } from '../src/index.ts';
 
 /** The limit of a load, and whether to count calls. */
 interface BenchLimit extends ContinuousLimit {
@@ -6,16 +6,18 @@ interface BenchLimit extends ContinuousLimit {
   readonly stats?: boolean;
 }
 
+export type Limited = TokenBucket | LimitSet;
+
 /** One way to take a token from a shared bucket. */
 export interface Variant {
   readonly name: string;
   /** Creates the bucket once, in the main thread. */
-  readonly create: (limit: BenchLimit) => TokenBucket | Promise<TokenBucket>;
+  readonly create: (limit: BenchLimit) => Limited | Promise<Limited>;
   /** Returns the call to measure, in each thread. */
-  readonly open: (handle: TokenBucket['handle']) => () => boolean;
+  readonly open: (handle: Limited['handle']) => () => boolean;
 }
 
-function tryConsume(handle: TokenBucket['handle']): () => boolean {
+function tryConsume(handle: Limited['handle']): () => boolean {
   const bucket = attach(handle);
   return () => bucket.tryConsume();
 }
@@ -51,12 +53,12 @@ export const LEASED: Variant = {
 /** The measured variants. aims.ts refers to them by name. */
 export const VARIANTS: readonly Variant[] = [PLAIN, ATOMICS, TICKER, LEASED];
 
-/** A bucket with several limits, each that of the load. */
+/** A set of limits, each that of the load. */
 function several(count: number): Variant {
   return {
     name: `zerotime, ${count} limits`,
     create: ({ rate, burst, ...others }) =>
-      TokenBucket.create({
+      LimitSet.create({
         limits: Array.from({ length: count }, () => ({ rate, burst })),
         ...others,
       }),

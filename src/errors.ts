@@ -16,7 +16,8 @@ export type RateLimitErrorCode =
   | 'ERR_FLEET_CLOSED'
   | 'ERR_THROTTLE_CLOSED'
   | 'ERR_PERMIT_RELEASED'
-  | 'ERR_PERMIT_EXPIRED';
+  | 'ERR_PERMIT_EXPIRED'
+  | 'ERR_PEER_VERSION';
 
 /**
  * Thrown when a valid request cannot be granted. `code` has the reason:
@@ -26,8 +27,8 @@ export type RateLimitErrorCode =
  * - `ERR_RATE_LIMIT_TIMEOUT`: the wait would exceed `timeoutMs`. Thrown as soon as this is known;
  *   nothing was taken.
  * - `ERR_REGION_FULL`: the region has no room for another limiter.
- * - `ERR_RECONFIGURE_BUSY`: all configuration records are claimed, by other `reconfigure` calls or
- *   by threads terminated during one. The limit does not change.
+ * - `ERR_RECONFIGURE_BUSY`: `reconfigure` of a semaphore whose queue has no room. The number of
+ *   permits does not change.
  * - `ERR_BUCKET_BUSY`: a bucket with several limits has no free slot: about 60 threads (200 in a
  *   keyed table) are in the middle of a call, or were terminated there. Nothing was taken.
  * - `ERR_STATS_DISABLED`: `stats()` was called on a limiter created without `stats: true`.
@@ -48,6 +49,8 @@ export type RateLimitErrorCode =
  * - `ERR_PERMIT_RELEASED`: the permit was released before.
  * - `ERR_PERMIT_EXPIRED`: the permit was held longer than `holdMs`, so another caller may hold it
  *   now.
+ * - `ERR_PEER_VERSION`: a package that the entry point uses is too old; the message has the version
+ *   that it needs, and the one found.
  */
 export class RateLimitError extends Error {
   /** Identifies the class where `instanceof` cannot: across threads or copies of the package. */

@@ -17,22 +17,34 @@ export {
   type RateLimitHeaders,
   rateLimitHeaders,
 } from './limiters/headers.ts';
-export type { KeyBucket } from './limiters/key-bucket.ts';
 export type { KeyWindow } from './limiters/key-window.ts';
+export { type KeyBucket, KeyedBucket } from './limiters/keyed-bucket.ts';
 export { KeyedFixedWindow } from './limiters/keyed-fixed-window.ts';
-export type {
-  KeyedLimit,
-  KeyedLimitChange,
-  KeyedTokenBucketOptions,
-} from './limiters/keyed-limits.ts';
-export { KeyedTokenBucket } from './limiters/keyed-token-bucket.ts';
+export { KeyedLimitSet, type KeyedLimitSetOptions } from './limiters/keyed-limit-set.ts';
+export type { TableOptions } from './limiters/keyed-table.ts';
+export {
+  type KeyedLimit,
+  type KeyedLimitChange,
+  KeyedTokenBucket,
+  type KeyedTokenBucketOptions,
+} from './limiters/keyed-token-bucket.ts';
 export type {
   KeyedFixedWindowOptions,
   KeyedWindowChange,
 } from './limiters/keyed-window-limits.ts';
 export { LeakyBucket, type LeakyBucketOptions, type LeakyLimit } from './limiters/leaky-bucket.ts';
 export { Lease, type LeaseOptions } from './limiters/lease.ts';
-export type { BucketLimit, ContinuousLimit, LimitChange, QuantumLimit } from './limiters/limit.ts';
+export {
+  type BucketLimit,
+  type ContinuousLimit,
+  type LimitChange,
+  type LimitsChange,
+  per,
+  type QuantumLimit,
+  type RateUnit,
+  type SeveralLimits,
+} from './limiters/limit.ts';
+export { LimitSet, type LimitSetOptions } from './limiters/limit-set.ts';
 export type { LimitedSemaphore } from './limiters/limited-semaphore.ts';
 export type {
   BlockingWaitOptions,
@@ -41,11 +53,8 @@ export type {
   Waited,
   WaitOptions,
 } from './limiters/limiter.ts';
-export type { NameOptions, OpenOptions } from './limiters/named-limiter.ts';
-export type { LimiterHandle, SharedOptions } from './limiters/opening.ts';
-export { per, type RateUnit } from './limiters/per.ts';
+export type { LimiterHandle, NameOptions, OpenOptions, SharedOptions } from './limiters/opening.ts';
 export type { Permit } from './limiters/permit.ts';
-export { RefundableWindowLimiter } from './limiters/refundable-window.ts';
 export { Region } from './limiters/region.ts';
 export type { Reservation } from './limiters/reservation.ts';
 export { Semaphore } from './limiters/semaphore.ts';
@@ -55,12 +64,10 @@ export type {
   SemaphoreOptions,
   WatchedWorker,
 } from './limiters/semaphore-options.ts';
-export type { LimitsChange, SeveralLimits } from './limiters/several-limits.ts';
 export { SlidingLog, type SlidingLogOptions } from './limiters/sliding-log.ts';
 export { SlidingWindow, type SlidingWindowOptions } from './limiters/sliding-window.ts';
 export { Sometimes, type SometimesOptions } from './limiters/sometimes.ts';
 export type { KeyedStats, LimiterStats } from './limiters/stats.ts';
-export type { TableOptions } from './limiters/table-options.ts';
 export type { TierOptions } from './limiters/tiers.ts';
 export { TokenBucket, type TokenBucketOptions } from './limiters/token-bucket.ts';
 export { type WindowChange, WindowLimiter } from './limiters/window.ts';

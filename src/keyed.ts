@@ -5,6 +5,8 @@ export {
   KeyedFixedWindow,
   type KeyedFixedWindowOptions,
   type KeyedLimitChange,
+  KeyedLimitSet,
+  type KeyedLimitSetOptions,
   type KeyedStats,
   KeyedTokenBucket,
   type KeyedTokenBucketOptions,

@@ -1,38 +1,49 @@
 // Entry point `zerotime/load`.
-export type { ClosedFigures, Round, RoundThread, Spread } from './load/api/closed-figures.ts';
+
 export { drive } from './load/api/drive.ts';
-export type {
-  DriveArrivals,
-  DriveOptions,
-  EvenArrivals,
-  HttpTarget,
-  ListedArrivals,
-  PoissonArrivals,
-  RateRamp,
-  TargetTls,
-} from './load/api/drive-options.ts';
 export type {
   ArrivalsResult,
   BlockedFigures,
-  CallCounts,
-  DriveError,
+  ClosedFigures,
   DriveResult,
   DriveTerms,
   DriveTimes,
   DriveVerdict,
-  GateResult,
-  Guarantee,
+  FailuresByTime,
   RequestTerms,
+  Round,
+  RoundThread,
+  Spread,
   ThreadFigures,
-  TightestInterval,
-} from './load/api/drive-result.ts';
+} from './load/judge/drive-result.ts';
 export type {
-  ConfidenceRange,
+  ConnectionLimit,
   FitnessLimit,
   FitnessResult,
-  ProcessorUse,
-} from './load/api/fitness-result.ts';
-export type { DriveProgress } from './load/api/progress.ts';
-export { percentileMs, type Times, type TimesMs } from './load/api/times.ts';
-export type { ErrorGate, Gate, LatencyGate, RateGate } from './load/gates.ts';
+  FullThreads,
+  LatenessLimit,
+  LoopLimit,
+  ProcessorLimit,
+  SampleLimit,
+} from './load/judge/fitness.ts';
+export type { ErrorGate, Gate, GateResult, LatencyGate, RateGate } from './load/judge/gates.ts';
+export type { Guarantee, ScheduledCalls, TightestInterval } from './load/judge/guarantee.ts';
+export type { ConfidenceRange } from './load/judge/interval.ts';
+export type { DriveError } from './load/measure/errors.ts';
+export type { ProcessorUse } from './load/measure/gauges.ts';
+export type { LatencySlot } from './load/measure/latency-timeline.ts';
+export type { Machine } from './load/measure/machine.ts';
+export type { CallCounts } from './load/measure/tally.ts';
+export { percentileMs, type Times, type TimesMs } from './load/measure/times.ts';
+export type {
+  DriveArrivals,
+  DriveOptions,
+  DriveProgress,
+  EvenArrivals,
+  HttpTarget,
+  ListedArrivals,
+  PoissonArrivals,
+  TargetTls,
+} from './load/plan/drive-options.ts';
+export type { RateRamp } from './load/plan/rate-course.ts';
 export type { TaskCall, TaskModule, TaskSetup } from './load/task/task.ts';

@@ -79,3 +79,19 @@ export function checkFlag(name: string, value: unknown, fallback: boolean): bool
   }
   return value;
 }
+
+/**
+ * Returns the argument of a constructor that only its own class may call, which JavaScript does not
+ * enforce: an object with this field.
+ *
+ * @throws TypeError that says what to call in place of `new`.
+ */
+export function checkMade<Argument extends object>(
+  { name }: { readonly name: string },
+  argument: Argument,
+  field: keyof Argument,
+  use = `${name}.create(options)`,
+): Argument {
+  if (typeof argument === 'object' && argument !== null && field in argument) return argument;
+  throw new TypeError(`${name} has no public constructor: use ${use}`);
+}

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import { checkGuarantee } from '../../src/load/guarantee.ts';
+import { checkGuarantee } from '../../src/load/judge/guarantee.ts';
 import type { Section } from '../section.ts';
 import type { Settings } from '../settings.ts';
 import type { OutgoingRun } from '../workers/outgoing-client.ts';
@@ -61,7 +61,7 @@ function figuresOf(instants: Float64Array): string[] {
   gaps.sort();
   const gap = (share: number) => (gaps[Math.floor(share * (gaps.length - 1))] ?? 0).toFixed(2);
   const { tightest } = checkGuarantee(instants, RATE, 1);
-  const beyond = tightest === undefined ? 0 : tightest.admitted - tightest.allowed;
+  const beyond = tightest === null ? 0 : tightest.admitted - tightest.allowed;
   return [gap(0), gap(0.01), gap(0.5), `${mostWithin(instants, 10_000)}`, beyond.toFixed(2)];
 }
 

@@ -1,7 +1,7 @@
 import { Piscina } from 'piscina';
 import { LeakyBucket, systemClock, TokenBucket } from '../../src/index.ts';
 import { type TaskLimiter, throttle } from '../../src/integrations/piscina.ts';
-import { checkGuarantee } from '../../src/load/guarantee.ts';
+import { checkGuarantee } from '../../src/load/judge/guarantee.ts';
 import type { Section } from '../section.ts';
 import type { Settings } from '../settings.ts';
 
@@ -59,7 +59,7 @@ async function startsOf({ create }: Limit, tasks: number) {
 async function rowOf(limit: Limit, tasks: number): Promise<string[]> {
   const { fromUs, starts } = await startsOf(limit, tasks);
   const { tightest } = checkGuarantee(starts, RATE, limit.burst);
-  if (starts.length !== tasks || tightest === undefined) throw new Error('tasks were lost');
+  if (starts.length !== tasks || tightest === null) throw new Error('tasks were lost');
   const seconds = ((starts[tasks - 1] ?? Number.NaN) - fromUs) / 1e6;
   const exact = (tasks - limit.initial) / RATE;
   const beyond = tightest.admitted - tightest.allowed;

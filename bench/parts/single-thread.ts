@@ -37,7 +37,7 @@ function addCalls(bench: CallBench): void {
   bench.add('consumeOrDrain, all there', () => plenty.consumeOrDrain(8));
   bench.add('consumeOrDrain, none there', () => empty.consumeOrDrain(8));
   bench.add('decide', () => plenty.decide());
-  bench.add('reserve + cancel', () => plenty.reserve()?.cancel());
+  bench.add('reserve + cancel', () => empty.reserve()?.cancel());
   bench.add('balance', () => plenty.balance());
   bench.add('returnTokens', () => plenty.returnTokens(1));
   bench.add('available', () => plenty.available());

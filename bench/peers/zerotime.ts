@@ -1,5 +1,5 @@
-import { TickerClock, type TokenBucket } from '../../src/index.ts';
-import type { Variant } from '../variants.ts';
+import { TickerClock } from '../../src/index.ts';
+import type { Limited, Variant } from '../variants.ts';
 import type { VariantData } from '../workers/zerotime.ts';
 import type { Counts, Peer, Run } from './peer.ts';
 import { measureThreads } from './worker-threads.ts';
@@ -7,7 +7,7 @@ import { measureThreads } from './worker-threads.ts';
 const WORKER = new URL('../workers/zerotime.js', import.meta.url);
 
 /** Stops the ticker's thread, so that it does not run during the next measurement. */
-function stopClock({ clock }: TokenBucket): void {
+function stopClock({ clock }: Limited): void {
   if (clock instanceof TickerClock) clock.dispose();
 }
 

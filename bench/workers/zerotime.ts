@@ -1,12 +1,11 @@
-import type { TokenBucket } from '../../src/index.ts';
 import { calling } from '../consumer.ts';
 import { consumeBehindGate } from '../gate.ts';
-import { ALL_VARIANTS } from '../variants.ts';
+import { ALL_VARIANTS, type Limited } from '../variants.ts';
 
 /** The variant's name and its bucket. */
 export interface VariantData {
   readonly name: string;
-  readonly handle: TokenBucket['handle'];
+  readonly handle: Limited['handle'];
 }
 
 await consumeBehindGate(({ name, handle }: VariantData) => {

@@ -5,7 +5,7 @@ import {
   ConsistentRateLimitingSampler,
   RateLimitingSampler,
 } from '../../src/integrations/opentelemetry.ts';
-import { randomNumbers } from '../../src/load/random.ts';
+import { randomNumbers } from '../../src/load/plan/random.ts';
 
 /** Root spans of one name. */
 interface Operation {

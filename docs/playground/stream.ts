@@ -1,4 +1,4 @@
-import { randomNumbers } from '../../src/load/random.ts';
+import { randomNumbers } from '../../src/load/plan/random.ts';
 import { parsePattern } from '../../src/simulate/patterns.ts';
 
 /** The requests of one worker: every `of`-th of a stream that all workers share. */

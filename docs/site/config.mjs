@@ -66,7 +66,7 @@ export default defineConfig({
         text: 'How it works',
         items: [
           page('Algorithm and proof', '/algorithm'),
-          page('Several limits', '/algorithms-composite'),
+          page('Limit sets', '/algorithms-limit-sets'),
           page('Windows and logs', '/algorithms-windows'),
           page('Keys', '/algorithms-keyed'),
           page('Permits', '/algorithms-semaphore'),

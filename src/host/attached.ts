@@ -1,13 +1,14 @@
-import { closeSync, readSync } from 'node:fs';
+import { readSync } from 'node:fs';
 import { HandleError } from '../errors.ts';
 import { PROCESS_BYTES, PROCESSES_BYTES, REGION } from '../memory/layout.ts';
 import { Region } from '../memory/region.ts';
 import type { SharedMemory } from '../memory/shared-memory.ts';
 import { sharingOf } from '../memory/sharing.ts';
-import { FileLocks } from './file-locks.ts';
 import { Membership } from './membership.ts';
 import { loadLibc } from './native.ts';
-import { openFile, type RegionFile } from './region-file.ts';
+import { EXISTING, openFile, type RegionFile } from './region-file.ts';
+import { claimEntry, openedBy } from './region-making.ts';
+import { untilThreadEnds } from './thread-file.ts';
 
 /** The memory of regions that this thread joined by handles, by file. */
 const joined = new Map<string, SharedMemory>();
@@ -26,7 +27,7 @@ export function join(
   const region = Region.open(memory);
   let file: RegionFile | undefined;
   try {
-    file = openFile(path, { owner: undefined, mode: 0, isCreated: false });
+    file = openFile(path, EXISTING);
     if (!isFileOf(region, file, opener)) return;
     const known = opened(file.identity) ?? joined.get(file.identity);
     const sharing = known === undefined ? undefined : sharingOf.get(known);
@@ -34,13 +35,18 @@ export function join(
       sharingOf.set(memory, sharing);
       return;
     }
-    new Membership(region, new FileLocks(loadLibc(), file), path, opener);
+    const libc = loadLibc();
+    const kept = untilThreadEnds(file);
+    if (kept === undefined) return;
+    file = kept;
+    const own = openedBy(libc, file);
+    new Membership(region, own, claimEntry(own), opener);
     joined.set(file.identity, memory);
     file = undefined; // its locks are in use
   } catch (error) {
     if (!(error instanceof HandleError)) throw error;
   } finally {
-    if (file !== undefined) closeSync(file.descriptor);
+    file?.close();
   }
 }
 

@@ -31,12 +31,13 @@ export const darwin: Platform = {
 };
 
 function loadKoffi(): Libc {
-  const { name, map, declare, errno } = openKoffi();
+  const { name, map, chmod, declare, errno } = openKoffi();
   // On arm64, variable arguments are passed in other places than the rest.
   const fcntl = declare('fcntl', 'int', ['int', 'int', '...']);
   return {
     name,
     map,
+    chmod,
     allocate(file, at, bytes) {
       const store = new Uint8Array(FSTORE.bytes);
       const view = new DataView(store.buffer);

@@ -1,26 +1,34 @@
-import { closeSync } from 'node:fs';
 import { HandleError } from '../errors.ts';
 import { Region } from '../limiters/region.ts';
 import { PROCESSES_BYTES, REGION } from '../memory/layout.ts';
 import { allocatePages, PAGE_BYTES } from '../memory/shared-memory.ts';
 import { openSharedWith } from '../memory/sharing.ts';
 import type { WasmMemory } from '../memory/web-assembly.ts';
+import { checkMade } from '../options.ts';
 import { join } from './attached.ts';
-import { FileLocks } from './file-locks.ts';
 import {
   checkHostOptions,
   DEFAULT_BYTES,
   DEFAULT_MODE,
   type HostRegionOptions,
 } from './host-options.ts';
-import type { BindingName } from './libc.ts';
+import type { BindingName, Libc } from './libc.ts';
 import { type HostLimiter, HostLimiters } from './limiters.ts';
 import { LookoutThread } from './lookout.ts';
 import { Membership } from './membership.ts';
 import { loadLibc } from './native.ts';
 import type { HostProcess, HostRecovery } from './processes.ts';
-import { openFile, pathOf, type RegionFile, type Wanted } from './region-file.ts';
-import { findOrMake, type Opened } from './region-making.ts';
+import {
+  fail,
+  isInPlace,
+  MOST_TRIES,
+  openFile,
+  pathOf,
+  type RegionFile,
+  type Wanted,
+} from './region-file.ts';
+import { claimEntry, discard, findOrMake, type Opened, openedBy } from './region-making.ts';
+import { untilThreadEnds } from './thread-file.ts';
 import { lookOutWith } from './watched-round.ts';
 
 /** This thread's open regions, by file. */
@@ -52,15 +60,17 @@ export class HostRegion extends Region {
   readonly #membership: Membership;
   readonly #limiters = new HostLimiters();
 
-  private constructor(memory: WasmMemory, { file, libc, locks }: Opened) {
-    super(memory, memory.buffer as SharedArrayBuffer); // just allocated
+  private constructor(memory: WasmMemory, opened: Opened, entry: number) {
+    const { buffer } = checkMade(new.target, memory, 'buffer', 'HostRegion.open({ path })');
+    super(memory, buffer as SharedArrayBuffer); // just allocated
+    const { file, libc } = opened;
     this.#file = file;
     this.path = file.path;
     this.binding = libc.name;
     if (!this.holds(this.i32[REGION.processes] ?? 0, PROCESSES_BYTES)) {
       throw new HandleError('ERR_REGION_DAMAGED', `${file.path} has no room for its processes`);
     }
-    this.#membership = new Membership(this, locks, file.path);
+    this.#membership = new Membership(this, opened, entry);
   }
 
   /**
@@ -96,26 +106,53 @@ export class HostRegion extends Region {
 
   static #open(path: string, wanted: Wanted, bytes?: number, binding?: BindingName): HostRegion {
     const libc = loadLibc(binding);
-    const file = openFile(pathOf(path), wanted);
     const size = bytes === undefined ? undefined : Math.ceil(bytes / PAGE_BYTES) * PAGE_BYTES;
+    for (let tries = 0; tries < MOST_TRIES; tries++) {
+      const region = HostRegion.#tryOpen(libc, pathOf(path), wanted, size);
+      if (region !== undefined) return region;
+    }
+    throw fail('ERR_REGION_INVALID', pathOf(path), 'is replaced each time it is opened');
+  }
+
+  /** Returns undefined if the file was removed or replaced meanwhile. */
+  static #tryOpen(
+    libc: Libc,
+    path: string,
+    wanted: Wanted,
+    size: number | undefined,
+  ): HostRegion | undefined {
+    let opened = openedBy(libc, openFile(path, wanted));
+    let region: HostRegion | undefined;
     try {
+      const { file } = opened;
       const known = open.get(file.identity);
       if (known !== undefined) {
         checkSize(file, known.buffer.byteLength, size);
-        closeSync(file.descriptor);
         return known;
       }
-      const locks = new FileLocks(libc, file);
-      const opened = { file, libc, locks };
-      const whole = findOrMake(opened, wanted, size ?? DEFAULT_BYTES);
-      checkSize(file, whole, size);
-      const region = new HostRegion(map(opened, whole, wanted), opened).held();
-      open.set(file.identity, region);
+      const kept = untilThreadEnds(file);
+      if (kept === undefined) return undefined;
+      opened = openedBy(libc, kept);
+      region = HostRegion.#enter(opened, wanted, size);
       return region;
     } catch (error) {
-      closeSync(file.descriptor);
+      if (opened.file.isNew) discard(opened);
       throw error;
+    } finally {
+      if (region === undefined) opened.file.close();
     }
+  }
+
+  static #enter(opened: Opened, wanted: Wanted, size?: number): HostRegion | undefined {
+    const { file } = opened;
+    const whole = findOrMake(opened, wanted, size ?? DEFAULT_BYTES);
+    checkSize(file, whole, size);
+    const entry = claimEntry(opened);
+    // Without this entry's lock, another process cannot remove the file, unless it uses force.
+    if (!isInPlace(file)) return undefined;
+    const region = new HostRegion(map(opened, whole, wanted), opened, entry).held();
+    open.set(file.identity, region);
+    return region;
   }
 
   /** The processes that have the region open. A thread that opened it itself has its own entry. */
@@ -153,7 +190,7 @@ export class HostRegion extends Region {
     try {
       this.#membership.leave();
     } finally {
-      closeSync(this.#file.descriptor);
+      this.#file.close();
     }
   }
 
@@ -181,15 +218,15 @@ function map({ file, libc }: Opened, bytes: number, wanted: Wanted): WasmMemory 
     );
   }
   const buffer = memory.buffer as SharedArrayBuffer; // allocated as shared
-  const { descriptor, identity } = openFile(file.path, { ...wanted, isCreated: false });
+  const unlocked = openFile(file.path, { ...wanted, isCreated: false });
   try {
-    if (identity !== file.identity) {
-      throw new HandleError('ERR_REGION_INVALID', `${file.path} was replaced while it was opened`);
+    if (unlocked.identity !== file.identity) {
+      throw fail('ERR_REGION_INVALID', file.path, 'was replaced by force while it was opened');
     }
-    if (libc.map(buffer, descriptor, bytes)) return memory;
-    throw new HandleError('ERR_HOST_UNSUPPORTED', `${file.path} cannot be mapped`);
+    if (libc.map(buffer, unlocked.descriptor, bytes)) return memory;
+    throw fail('ERR_HOST_UNSUPPORTED', file.path, 'cannot be mapped');
   } finally {
-    closeSync(descriptor);
+    unlocked.close();
   }
 }
 

@@ -17,7 +17,7 @@ interface Koffi {
 }
 
 /** koffi, and the functions common to all systems. */
-export interface KoffiLibc extends Pick<Libc, 'name' | 'map'> {
+export interface KoffiLibc extends Pick<Libc, 'name' | 'map' | 'chmod'> {
   readonly declare: Declare;
   /** The number of the last error. */
   readonly errno: () => number;
@@ -29,6 +29,7 @@ export function openKoffi(): KoffiLibc {
   const libc = koffi.load(null);
   const addresses = ['void *', 'size_t', 'int', 'int', 'int', 'int64_t'];
   const mmap = libc.func('mmap', 'intptr_t', addresses);
+  const fchmod = libc.func('fchmod', 'int', ['int', 'int']);
   const { protection, flags } = MAPPING;
   return {
     name: 'koffi',
@@ -36,5 +37,6 @@ export function openKoffi(): KoffiLibc {
     errno: () => koffi.errno(),
     map: (memory, file, bytes) =>
       Number(mmap(new Uint8Array(memory), bytes, protection, flags, file, 0)) !== -1,
+    chmod: (file, mode) => fchmod(file, mode),
   };
 }

@@ -8,6 +8,8 @@ export interface Libc {
   map(memory: SharedArrayBuffer, file: number, bytes: number): boolean;
   /** Allocates the file's blocks, so that none is missing later. */
   allocate(file: number, at: number, bytes: number): number;
+  /** `fchmod`, which Node.js refuses under the permission model, even for files it may write. */
+  chmod(file: number, mode: number): number;
   /** `fcntl` with a `struct flock`, which it changes. Not 0 if it failed. */
   lock(file: number, command: number, flock: Uint8Array): number;
 }

@@ -1,8 +1,10 @@
 import { attach } from '../limiters/attach.ts';
 import type { FixedWindow } from '../limiters/fixed-window.ts';
 import type { KeyedFixedWindow } from '../limiters/keyed-fixed-window.ts';
+import type { KeyedLimitSet } from '../limiters/keyed-limit-set.ts';
 import type { KeyedTokenBucket } from '../limiters/keyed-token-bucket.ts';
 import type { LeakyBucket } from '../limiters/leaky-bucket.ts';
+import type { LimitSet } from '../limiters/limit-set.ts';
 import { handleOfName, kindAt } from '../limiters/named-limiter.ts';
 import type { Semaphore } from '../limiters/semaphore.ts';
 import type { SlidingLog } from '../limiters/sliding-log.ts';
@@ -17,11 +19,13 @@ import { HostStock } from './fleet-stock.ts';
 export type HostLimiter =
   | Placed<'token-bucket', TokenBucket>
   | Placed<'leaky-bucket', LeakyBucket>
+  | Placed<'limit-set', LimitSet>
   | Placed<'fixed-window', FixedWindow>
   | Placed<'sliding-window', SlidingWindow>
   | Placed<'sliding-log', SlidingLog>
   | Placed<'keyed-token-bucket', KeyedTokenBucket>
   | Placed<'keyed-fixed-window', KeyedFixedWindow>
+  | Placed<'keyed-limit-set', KeyedLimitSet>
   | Placed<'sometimes', Sometimes>
   | Placed<'semaphore', Semaphore>
   | Placed<'fleet-bucket', HostStock>;

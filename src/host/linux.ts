@@ -2,11 +2,12 @@ import { readFileSync, readlinkSync } from 'node:fs';
 import { HandleError } from '../errors.ts';
 import { openKoffi } from './koffi.ts';
 import type { Libc } from './libc.ts';
-import { bootIdIn } from './machine.ts';
+import { bootIdIn, forbiddenToRead } from './machine.ts';
 import { loadNodeFfi } from './node-ffi.ts';
 import type { Platform } from './platform.ts';
 
 const BOOT_ID = '/proc/sys/kernel/random/boot_id';
+const TIME_SPACE = '/proc/self/ns/time';
 
 /** 64-bit Linux: the layouts are the same on all architectures. */
 export const linux: Platform = {
@@ -20,12 +21,13 @@ export const linux: Platform = {
 };
 
 function loadKoffi(): Libc {
-  const { name, map, declare } = openKoffi();
+  const { name, map, chmod, declare } = openKoffi();
   const fallocate = declare('posix_fallocate', 'int', ['int', 'int64_t', 'int64_t']);
   const fcntl = declare('fcntl', 'int', ['int', 'int', 'void *']);
   return {
     name,
     map,
+    chmod,
     allocate: (file, at, bytes) => fallocate(file, at, bytes),
     lock: (file, command, flock) => fcntl(file, command, flock),
   };
@@ -36,6 +38,7 @@ function bootId(): Uint8Array {
   try {
     text = readFileSync(BOOT_ID, 'utf8');
   } catch (cause) {
+    if (isForbidden(cause)) throw forbiddenToRead(BOOT_ID, cause);
     throw new HandleError('ERR_HOST_UNSUPPORTED', `zerotime/host cannot read ${BOOT_ID}`, {
       cause,
     });
@@ -46,8 +49,14 @@ function bootId(): Uint8Array {
 /** The inode of the time namespace; 0 if the kernel has none. */
 function timeSpace(): number {
   try {
-    return Number(/\d+/.exec(readlinkSync('/proc/self/ns/time'))?.[0] ?? 0);
-  } catch {
+    return Number(/\d+/.exec(readlinkSync(TIME_SPACE))?.[0] ?? 0);
+  } catch (cause) {
+    if (isForbidden(cause)) throw forbiddenToRead(TIME_SPACE, cause);
     return 0;
   }
+}
+
+/** By the permission model. */
+function isForbidden(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ERR_ACCESS_DENIED';
 }

@@ -9,6 +9,15 @@ export interface Machine {
   readonly timeSpace: number;
 }
 
+/** The error of reading a file that the permission model forbids. */
+export function forbiddenToRead(path: string | undefined, cause: unknown): HandleError {
+  return new HandleError(
+    'ERR_HOST_UNSUPPORTED',
+    `the permission model forbids reading ${path}: start Node.js with --allow-fs-read for it`,
+    { cause },
+  );
+}
+
 /**
  * Returns the hexadecimal id in a text, ignoring other characters.
  *

@@ -1,27 +1,31 @@
 import { HandleError } from '../errors.ts';
 import type { Region } from '../memory/region.ts';
 import { sharingOf } from '../memory/sharing.ts';
-import type { FileLocks } from './file-locks.ts';
+import { timers } from '../memory/timers.ts';
 import { type HostProcess, type HostRecovery, Processes } from './processes.ts';
+import type { claimEntry, Opened } from './region-making.ts';
 
 const SWEEP_MS = 500;
 
 /** A thread's membership in a region: its entry, and the sweeps that it makes. */
 export class Membership {
   readonly #processes: Processes;
-  readonly #timer: NodeJS.Timeout;
+  readonly #timer: ReturnType<typeof timers.repeat>;
   #sweptAtMs = Number.NEGATIVE_INFINITY;
   /** Its file is closed then: the descriptor may be another file's. */
   #hasLeft = false;
 
-  /** `opener`: the entry of the thread that opened the file; by default this one. */
-  constructor(region: Region, locks: FileLocks, path: string, opener?: number) {
-    const processes = new Processes(region, locks);
+  /**
+   * `own`: the entry that {@link claimEntry} returned. `opener`: that of the thread that opened the
+   * file; by default this one.
+   */
+  constructor(region: Region, { file, locks }: Opened, own: number, opener = own) {
+    const processes = new Processes(region, locks, own);
     this.#processes = processes;
     sharingOf.set(region.memory, {
-      path,
-      process: processes.own,
-      opener: opener ?? processes.own,
+      path: file.path,
+      process: own,
+      opener,
       hasLeft: () => this.#hasLeft,
       hasEnded: (process) => !this.#hasLeft && processes.hasEnded(process),
       tend: () => this.#tend(),
@@ -29,12 +33,12 @@ export class Membership {
     processes.enter();
     // A process that takes the place of a killed one may need its permits at once.
     this.#tend();
-    this.#timer = setInterval(() => this.#tend(), SWEEP_MS);
+    this.#timer = timers.repeat(() => this.#tend(), SWEEP_MS);
     this.#timer.unref();
   }
 
   #tend(): void {
-    const nowMs = performance.now();
+    const nowMs = timers.nowMs();
     if (this.#hasLeft || nowMs - this.#sweptAtMs < SWEEP_MS / 2) return;
     this.#sweptAtMs = nowMs;
     try {
@@ -55,7 +59,7 @@ export class Membership {
 
   /** Ends the sweeps, and releases what this thread holds and its entry. */
   leave(): void {
-    clearInterval(this.#timer);
+    timers.stopRepeating(this.#timer);
     try {
       this.#processes.leave();
     } finally {

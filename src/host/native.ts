@@ -1,6 +1,8 @@
 import { constants } from 'node:os';
 import { HandleError } from '../errors.ts';
+import { checkPeer } from '../peers.ts';
 import type { BindingName, Libc } from './libc.ts';
+import { forbiddenToRead } from './machine.ts';
 import { platform } from './this-platform.ts';
 
 function unsupported(message: string, cause?: unknown): HandleError {
@@ -62,17 +64,13 @@ function nodeFfi(): Libc {
 }
 
 function koffi(): Libc {
+  checkPeer('zerotime/host', 'koffi');
   try {
     return platform.loadKoffi();
   } catch (cause) {
     const { code, message, resource } = cause as NodeJS.ErrnoException & { resource?: string };
     if (code === 'ERR_DLOPEN_DISABLED') throw denied('--allow-addons, without --no-addons', cause);
-    if (code === 'ERR_ACCESS_DENIED') {
-      throw unsupported(
-        `the permission model forbids reading ${resource}: start Node.js with --allow-fs-read for it`,
-        cause,
-      );
-    }
+    if (code === 'ERR_ACCESS_DENIED') throw forbiddenToRead(resource, cause);
     if (code === 'MODULE_NOT_FOUND' && message.includes("'koffi'")) {
       throw unsupported('zerotime/host needs the package koffi: npm install koffi', cause);
     }

@@ -24,6 +24,7 @@ export function loadNodeFfi(): Libc | undefined {
   const mmap = load('mmap', 'int64', ...addresses);
   const fallocate = load('posix_fallocate', 'int32', 'int32', 'int64', 'int64');
   const fcntl = load('fcntl', 'int32', 'int32', 'int32', 'pointer');
+  const fchmod = load('fchmod', 'int32', 'int32', 'int32');
   const { protection, flags } = MAPPING;
   return {
     name: 'node:ffi',
@@ -31,6 +32,7 @@ export function loadNodeFfi(): Libc | undefined {
       const address = ffi.getRawPointer(memory);
       return mmap(address, BigInt(bytes), protection, flags, file, 0n) === address;
     },
+    chmod: (file, mode) => Number(fchmod(file, mode)),
     allocate: (file, at, bytes) => Number(fallocate(file, BigInt(at), BigInt(bytes))),
     lock: (file, command, flock) => Number(fcntl(file, command, flock)),
   };
@@ -38,9 +40,27 @@ export function loadNodeFfi(): Libc | undefined {
 
 function findNodeFfi(): NodeFfi | undefined {
   const { getBuiltinModule } = process as { getBuiltinModule?: (name: string) => unknown };
+  if (getBuiltinModule === undefined) return undefined;
   // Versions in which node:ffi was still changing may lack other values.
-  const ffi = getBuiltinModule?.call(process, 'node:ffi') as Partial<NodeFfi> | undefined;
+  const ffi = unwarned(() => getBuiltinModule.call(process, 'node:ffi') as Partial<NodeFfi>);
   return ffi?.DynamicLibrary !== undefined && ffi.getRawPointer !== undefined
     ? (ffi as NodeFfi)
     : undefined;
+}
+
+/**
+ * Loads `node:ffi` without its warning, once a thread, that it is experimental: the user of a
+ * library cannot act on it. Other warnings pass.
+ */
+function unwarned<T>(load: () => T): T {
+  const { emitWarning } = process;
+  process.emitWarning = (warning: string | Error, ...rest: unknown[]) => {
+    const isOfFfi = rest[0] === 'ExperimentalWarning' && `${warning}`.startsWith('FFI ');
+    if (!isOfFfi) Reflect.apply(emitWarning, process, [warning, ...rest]);
+  };
+  try {
+    return load();
+  } finally {
+    process.emitWarning = emitWarning;
+  }
 }

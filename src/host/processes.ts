@@ -1,4 +1,3 @@
-import { HandleError } from '../errors.ts';
 import { PROCESS, PROCESS_BYTES, PROCESS_COUNT, RECOVERED, REGION } from '../memory/layout.ts';
 import type { Region } from '../memory/region.ts';
 import { addDouble, loadDouble } from '../memory/shared-double.ts';
@@ -42,26 +41,12 @@ export class Processes {
   /** The entry of this process. */
   readonly own: number;
 
-  /**
-   * Takes an entry; {@link enter} it.
-   *
-   * @throws HandleError `ERR_HOST_BUSY` if no entry is free.
-   */
-  constructor(region: Region, locks: FileLocks) {
+  /** `own`: an entry whose lock this process holds; {@link enter} it. */
+  constructor(region: Region, locks: FileLocks, own: number) {
     this.#region = region;
     this.#locks = locks;
     this.#entries = region.i32[REGION.processes] ?? 0;
-    this.own = this.#claim();
-  }
-
-  #claim(): number {
-    for (let entry = 1; entry <= PROCESS_COUNT; entry++) {
-      if (this.#locks.take(entry)) return entry;
-    }
-    throw new HandleError(
-      'ERR_HOST_BUSY',
-      `the region is open in ${PROCESS_COUNT} processes and threads, the maximum`,
-    );
+    this.own = own;
   }
 
   /**

@@ -1,32 +1,17 @@
-import { freeSlots } from '../kernel/bucket/composite-slots.ts';
-import { freeClaims } from '../kernel/claims.ts';
 import { freeStripes } from '../kernel/counters.ts';
-import { freeKeyedSlots } from '../kernel/keyed/composite-slots.ts';
+import { freeSlots } from '../kernel/limit-set/slots.ts';
 import { semaphores } from '../kernel/semaphore/engine.ts';
 import { Owners } from '../kernel/semaphore/owners.ts';
 import { recoverSeats } from '../kernel/semaphore/recover.ts';
-import { CELLS } from '../limiters/cells.ts';
 import { kindAt } from '../limiters/named-limiter.ts';
+import { CELLS } from '../limiters/terms.ts';
 import { nonceOf } from '../memory/cell.ts';
 import { FLEET_CELL } from '../memory/layout/fleet.ts';
-import { BUCKET, type CellKind, KEYED, REGION } from '../memory/layout.ts';
+import { REGION } from '../memory/layout.ts';
 import { namesIn } from '../memory/names.ts';
 import type { Region } from '../memory/region.ts';
 import { processOfMark } from '../memory/thread-mark.ts';
 import { leaveFleet } from './fleet-office.ts';
-
-/**
- * The kinds of limiter whose configuration records have claims, at the same place in their cells.
- */
-const WITH_RECORDS: readonly CellKind[] = [
-  'token-bucket',
-  'leaky-bucket',
-  'fixed-window',
-  'sliding-window',
-  'sliding-log',
-  'keyed-token-bucket',
-  'keyed-fixed-window',
-];
 
 /** What came back from an ended process. */
 export interface Recovered {
@@ -73,12 +58,8 @@ function recoverLimiter(region: Region, cell: number, process: number): Recovere
     const owners = new Owners(place, () => undefined);
     return { permits: recoverSeats(place, { engine, owners }, hasEnded), tokens: 0 };
   }
-  if (!WITH_RECORDS.includes(kind)) return NOTHING;
-  freeClaims(place, BUCKET.claims, process);
-  if (kind === 'token-bucket') freeSlots(place, process);
-  if (kind === 'keyed-token-bucket' || kind === 'keyed-fixed-window') {
-    freeClaims(place, KEYED.claims, process);
-    freeKeyedSlots(place, process, region.sharing?.process ?? process);
+  if (kind === 'limit-set' || kind === 'keyed-limit-set') {
+    freeSlots(place, process, region.sharing?.process ?? process);
   }
   return NOTHING;
 }

@@ -1,10 +1,14 @@
-import { closeSync, constants, fstatSync, openSync } from 'node:fs';
+import { closeSync, constants, fstatSync, lstatSync, openSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { HandleError, type HandleErrorCode } from '../errors.ts';
 import { platform } from './this-platform.ts';
 
 /** Others may create and remove the file repeatedly. */
-const MOST_TRIES = 100;
+export const MOST_TRIES = 100;
+
+const { O_RDWR, O_NOFOLLOW, O_NONBLOCK, O_DSYNC } = constants;
+/** Headers reach the disk as they are written: the permission model forbids fsync. */
+export const OPEN_FLAGS = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_DSYNC;
 
 /** An open file and its properties. */
 export interface RegionFile {
@@ -12,6 +16,10 @@ export interface RegionFile {
   readonly descriptor: number;
   /** The same for every open descriptor of the file. */
   readonly identity: string;
+  /** Whether it was created when it was opened. */
+  readonly isNew: boolean;
+  /** Closes the descriptor, which releases its locks. */
+  close(): void;
 }
 
 /**
@@ -38,38 +46,62 @@ export interface Wanted {
   readonly isCreated: boolean;
 }
 
+/** An existing file of this process's user. */
+export const EXISTING: Wanted = { owner: undefined, mode: 0, isCreated: false };
+
 /** Opens the file of a region. Never follows a symbolic link. */
 export function openFile(path: string, { owner, mode, isCreated }: Wanted): RegionFile {
-  const descriptor = isCreated ? openOrCreate(path, mode) : openSafely(path);
+  const { descriptor, isNew } = isCreated
+    ? openOrCreate(path, mode)
+    : { descriptor: openSafely(path), isNew: false };
+  const close = () => closeSync(descriptor);
   try {
-    const { dev, ino, uid } = checkFile(path, descriptor);
+    const stats = fstatSync(descriptor);
+    if (!stats.isFile()) throw fail('ERR_HOST_DENIED', path, 'is not a regular file');
+    const { uid } = stats;
     const wanted = owner ?? process.geteuid?.();
-    if (uid === wanted) return { path, descriptor, identity: `${dev}:${ino}` };
+    if (uid === wanted) return { path, descriptor, identity: identityOf(stats), isNew, close };
     throw fail(
       'ERR_HOST_DENIED',
       path,
       `belongs to user ${uid}, not ${wanted}: set owner to a user that you trust`,
     );
   } catch (error) {
-    closeSync(descriptor);
+    close();
     throw error;
   }
+}
+
+function identityOf({ dev, ino }: { readonly dev: number; readonly ino: number }): string {
+  return `${dev}:${ino}`;
+}
+
+/** Whether a descriptor is of the same file. */
+export function isOpenIn({ identity }: RegionFile, descriptor: number): boolean {
+  return identityOf(fstatSync(descriptor)) === identity;
+}
+
+/** Whether the path of an open file still leads to it: others may have removed or replaced it. */
+export function isInPlace({ path, identity }: RegionFile): boolean {
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  return stats !== undefined && identityOf(stats) === identity;
 }
 
 /**
  * Linux may refuse to open another user's file in `/dev/shm` with O_CREAT alone: see
  * `protected_regular` in proc_sys_fs(5).
  */
-function openOrCreate(path: string, mode: number): number {
+function openOrCreate(path: string, mode: number): { descriptor: number; isNew: boolean } {
   for (let tries = 1; ; tries++) {
     try {
-      return openSafely(path);
+      return { descriptor: openSafely(path), isNew: false };
     } catch (error) {
       if (!isCausedBy(error, 'ENOENT')) throw error;
     }
     try {
       // No one else may open it before its mode is set.
-      return openSafely(path, constants.O_CREAT | constants.O_EXCL, mode & 0o600);
+      const descriptor = openSafely(path, constants.O_CREAT | constants.O_EXCL, mode & 0o600);
+      return { descriptor, isNew: true };
     } catch (error) {
       if (!isCausedBy(error, 'EEXIST') || tries === MOST_TRIES) throw error;
     }
@@ -77,11 +109,10 @@ function openOrCreate(path: string, mode: number): number {
 }
 
 function openSafely(path: string, more = 0, mode?: number): number {
-  const { O_RDWR, O_NOFOLLOW, O_NONBLOCK } = constants;
   try {
-    return openSync(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | more, mode);
+    return openSync(path, OPEN_FLAGS | more, mode);
   } catch (cause) {
-    throw refusal(path, cause as NodeJS.ErrnoException);
+    throw refusal(path, cause as NodeJS.ErrnoException, more !== 0);
   }
 }
 
@@ -89,19 +120,21 @@ function isCausedBy(error: unknown, code: string): boolean {
   return ((error as Error).cause as NodeJS.ErrnoException | undefined)?.code === code;
 }
 
-function checkFile(path: string, descriptor: number) {
-  const stats = fstatSync(descriptor);
-  if (stats.isFile()) return stats;
-  throw fail('ERR_HOST_DENIED', path, 'is not a regular file');
-}
+type Refusal = NodeJS.ErrnoException & { readonly permission?: string };
 
-function refusal(path: string, cause: NodeJS.ErrnoException): HandleError {
-  const { code } = cause;
+function refusal(path: string, cause: Refusal, isCreated: boolean): HandleError {
+  const { code, permission } = cause;
   const denied = (message: string) => fail('ERR_HOST_DENIED', path, message, cause);
-  if (code === 'ENOENT') return fail('ERR_REGION_INVALID', path, 'does not exist', cause);
+  if (code === 'ENOENT') {
+    if (isCreated) return denied('cannot be created: its folder does not exist');
+    return fail('ERR_REGION_INVALID', path, 'does not exist', cause);
+  }
   if (code === 'ENOSPC') return fail('ERR_HOST_FULL', path, 'has no room in its folder', cause);
   if (code === 'ELOOP') return denied('is a symbolic link');
   if (code === 'EISDIR') return denied('is a folder');
-  if (code === 'ERR_ACCESS_DENIED') return denied('is outside what --allow-fs-write permits');
+  if (code === 'ERR_ACCESS_DENIED') {
+    const flag = permission === 'FileSystemRead' ? '--allow-fs-read' : '--allow-fs-write';
+    return denied(`is outside what ${flag} permits`);
+  }
   return denied(`cannot be opened: ${code ?? cause.message}`);
 }

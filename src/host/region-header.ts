@@ -1,4 +1,4 @@
-import { fchmodSync, fstatSync, fsyncSync, ftruncateSync, readSync, writeSync } from 'node:fs';
+import { fstatSync, ftruncateSync, readSync, writeSync } from 'node:fs';
 import { constants } from 'node:os';
 import {
   BOOT_BYTES,
@@ -72,10 +72,21 @@ export function checkRegion({ path, descriptor }: RegionFile): number | undefine
 }
 
 /** Whether a file holds a region of any version, or an incomplete one. */
-export function isRegion({ descriptor }: RegionFile): boolean {
+export function isRegion(file: RegionFile): boolean {
+  return isUnfinished(file) || magicOf(file) === REGION_MAGIC;
+}
+
+/** Whether a file is empty, or holds a region that was never completed. */
+export function isUnfinished(file: RegionFile): boolean {
+  const magic = magicOf(file);
+  return magic === undefined || magic === REGION_UNFINISHED;
+}
+
+/** Undefined in an empty file. */
+function magicOf({ descriptor }: RegionFile): number | undefined {
   const { bytes, i32 } = new Header();
-  if (readSync(descriptor, bytes, 0, REGION_HEADER_BYTES, 0) === 0) return true;
-  return i32[REGION.magic] === REGION_MAGIC || i32[REGION.magic] === REGION_UNFINISHED;
+  const read = readSync(descriptor, bytes, 0, REGION_HEADER_BYTES, 0);
+  return read === 0 ? undefined : i32[REGION.magic];
 }
 
 /**
@@ -95,7 +106,9 @@ export function makeRegion(file: RegionFile, libc: Libc, bytes: number, mode: nu
   header.boot.set(boot);
   header.f64[REGION_FILE.timeSpace >> 3] = timeSpace;
   allocate(file, libc, bytes, header.bytes);
-  fchmodSync(descriptor, mode);
+  if (libc.chmod(descriptor, mode) !== 0) {
+    throw fail('ERR_HOST_UNSUPPORTED', file.path, `cannot have the mode 0o${mode.toString(8)}`);
+  }
   header.i32[REGION.magic] = REGION_MAGIC;
   // Write the magic number last: a file without it is created anew.
   writeSync(descriptor, header.bytes, 0, MAGIC_BYTES, 0);
@@ -112,7 +125,6 @@ function allocate(file: RegionFile, libc: Libc, bytes: number, header: Uint8Arra
   try {
     // Write before the file grows, so that a file of zeros is not taken for an incomplete region.
     writeSync(descriptor, header, 0, header.length, 0);
-    fsyncSync(descriptor);
   } catch (cause) {
     throw full((cause as NodeJS.ErrnoException).code ?? String(cause), cause);
   }

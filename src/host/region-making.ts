@@ -1,8 +1,15 @@
+import { rmSync } from 'node:fs';
 import { HandleError } from '../errors.ts';
-import type { FileLocks } from './file-locks.ts';
+import { PROCESS_COUNT } from '../memory/layout.ts';
+import { timers } from '../memory/timers.ts';
+import { FileLocks } from './file-locks.ts';
 import type { Libc } from './libc.ts';
-import type { RegionFile, Wanted } from './region-file.ts';
-import { checkRegion, makeRegion } from './region-header.ts';
+import { isInPlace, type RegionFile, type Wanted } from './region-file.ts';
+import { checkRegion, isUnfinished, makeRegion } from './region-header.ts';
+
+// The locks of a region's file: one to create or remove the region, and one for each process that
+// has it open. A process takes its own lock and then looks at the path again; another removes the
+// file only while it holds all locks. So no process ends up in a removed file.
 
 /** The lock held while a region is created; processes have the numbers from 1 on. */
 export const MAKING = 0;
@@ -10,6 +17,10 @@ const PATIENCE_MS = 10_000;
 
 /** A region's open file, and the means to use it. */
 export type Opened = { readonly file: RegionFile; readonly libc: Libc; readonly locks: FileLocks };
+
+export function openedBy(libc: Libc, file: RegionFile): Opened {
+  return { file, libc, locks: new FileLocks(libc, file) };
+}
 
 /**
  * Returns the size of the region in a file; creates the region first if no process has.
@@ -29,13 +40,45 @@ function make({ file, libc }: Opened, { isCreated, mode }: Wanted, bytes: number
   return bytes;
 }
 
-/** Runs `action` while no other process creates the region. */
+/** Removes a file that was created in vain, unless another process creates a region in it. */
+export function discard({ file, locks }: Opened): void {
+  let isFree = true;
+  try {
+    isFree = locks.take(MAKING);
+  } catch {
+    // Nobody can use a file that cannot be locked.
+  }
+  if (isFree && isUnfinished(file) && isInPlace(file)) rmSync(file.path);
+}
+
+/**
+ * Takes the entry of a process.
+ *
+ * @throws HandleError `ERR_HOST_BUSY` if no entry is free.
+ */
+export function claimEntry(opened: Opened): number {
+  const claim = () => {
+    for (let entry = 1; entry <= PROCESS_COUNT; entry++) {
+      if (opened.locks.take(entry)) return entry;
+    }
+    return undefined;
+  };
+  // A process that removes the file holds all locks for a moment.
+  const entry = claim() ?? underLock(opened, claim);
+  if (entry !== undefined) return entry;
+  throw new HandleError(
+    'ERR_HOST_BUSY',
+    `the region is open in ${PROCESS_COUNT} processes and threads, the maximum`,
+  );
+}
+
+/** Runs `action` while no other process creates or removes the region. */
 function underLock<T>({ file, locks }: Opened, action: () => T): T {
-  const giveUpAtMs = performance.now() + PATIENCE_MS;
+  const giveUpAtMs = timers.nowMs() + PATIENCE_MS;
   const pause = new Int32Array(new SharedArrayBuffer(4));
   while (!locks.take(MAKING)) {
-    if (performance.now() > giveUpAtMs) {
-      const message = 'is being created by a process that stands still';
+    if (timers.nowMs() > giveUpAtMs) {
+      const message = 'is being created or removed by a process that stands still';
       throw new HandleError('ERR_HOST_BUSY', `${file.path} ${message}`);
     }
     Atomics.wait(pause, 0, 0, 1);

@@ -1,10 +1,8 @@
-import { closeSync, readSync, rmSync } from 'node:fs';
-import { HandleError } from '../errors.ts';
+import { readSync, rmSync } from 'node:fs';
 import { PROCESS, PROCESS_BYTES, PROCESS_COUNT, REGION } from '../memory/layout.ts';
 import { FileLocks } from './file-locks.ts';
-import { DEFAULT_MODE } from './host-options.ts';
 import { loadLibc } from './native.ts';
-import { openFile, pathOf, type RegionFile } from './region-file.ts';
+import { EXISTING, fail, isInPlace, openFile, pathOf, type RegionFile } from './region-file.ts';
 import { isRegion } from './region-header.ts';
 import { MAKING } from './region-making.ts';
 
@@ -15,33 +13,47 @@ import { MAKING } from './region-making.ts';
  * `ERR_REGION_INVALID` if the file holds something else.
  */
 export function removeRegion(path: string, { isForced }: { readonly isForced: boolean }): void {
-  const file = openFile(pathOf(path), { owner: undefined, mode: DEFAULT_MODE, isCreated: false });
+  // Repeats only if another process has just removed the file.
+  while (!tryRemoval(pathOf(path), isForced));
+}
+
+/** Returns false if the file was removed or replaced meanwhile. */
+function tryRemoval(path: string, isForced: boolean): boolean {
+  const file = openFile(path, EXISTING);
   try {
-    if (!isRegion(file)) {
-      throw new HandleError('ERR_REGION_INVALID', `${file.path} holds no zerotime region`);
-    }
-    const users = isForced ? [] : usersOf(file);
-    if (users.length > 0) {
-      throw new HandleError(
-        'ERR_HOST_BUSY',
-        `${file.path} is open in process ${users.join(', ')}: end it first, or use --force`,
-      );
-    }
-    rmSync(file.path);
+    if (!isRegion(file)) throw fail('ERR_REGION_INVALID', path, 'holds no zerotime region');
+    if (!isForced) takeAll(file);
+    if (!isInPlace(file)) return false;
+    rmSync(path);
+    return true;
   } finally {
-    closeSync(file.descriptor);
+    file.close();
   }
 }
 
-/** The pids of the processes that have a region open, by their locks; 0 if one is creating it. */
-function usersOf(file: RegionFile): number[] {
+/** Takes all locks of a region, so that no process can open it. */
+function takeAll(file: RegionFile): void {
   const locks = new FileLocks(loadLibc(), file);
-  const entries = Array.from({ length: PROCESS_COUNT + 1 }, (_, entry) => entry);
+  while (!locks.take(MAKING, PROCESS_COUNT + 1)) {
+    if (locks.isTaken(MAKING)) {
+      throw fail('ERR_HOST_BUSY', file.path, 'is being created or removed: try again');
+    }
+    const users = usersOf(file, locks);
+    if (users.length === 0) continue; // they have just ended
+    const pids = users.filter((pid) => pid !== 0).join(', ');
+    // A process has its entry's lock before and after the entry has its pid.
+    if (pids === '') throw fail('ERR_HOST_BUSY', file.path, 'is being opened or closed: try again');
+    const message = `is open in process ${pids}: end it first, or use --force`;
+    throw fail('ERR_HOST_BUSY', file.path, message);
+  }
+}
+
+/** The pids of the processes that have a region open, by their locks; 0 where none is written. */
+function usersOf(file: RegionFile, locks: FileLocks): number[] {
+  const entries = Array.from({ length: PROCESS_COUNT }, (_, i) => i + 1);
   const taken = entries.filter((entry) => locks.isTaken(entry));
   const start = readInt(file, 4 * REGION.processes);
-  return taken.map((entry) =>
-    entry === MAKING ? 0 : readInt(file, start + entry * PROCESS_BYTES + PROCESS.pid),
-  );
+  return taken.map((entry) => readInt(file, start + entry * PROCESS_BYTES + PROCESS.pid));
 }
 
 /** An integer in a file; 0 beyond its end. */

@@ -1,4 +1,5 @@
 import { createRoundsBy, onTimer, Round, type Waiting } from '../memory/round.ts';
+import { timers } from '../memory/timers.ts';
 
 /** Waits longer than this are worth a lookout. */
 const LONG_MS = 1000;
@@ -47,7 +48,7 @@ class WatchedRound extends Round {
   }
 
   override add(bell: Waiting): void {
-    if (this.#isIdle) this.#sinceMs = performance.now();
+    if (this.#isIdle) this.#sinceMs = timers.nowMs();
     this.#isIdle = false;
     this.#watch(bell);
     super.add(bell);
@@ -78,7 +79,7 @@ class WatchedRound extends Round {
       if (this.#lookouts.size > 0) onTimer(IDLE_MS, () => this.#rest(sinceMs));
       return;
     }
-    const nowMs = performance.now();
+    const nowMs = timers.nowMs();
     if (this.#lookouts.size === 0) {
       if (nowMs - sinceMs < this.#patienceMs) return;
       this.#startedMs = nowMs;
@@ -139,7 +140,7 @@ class WatchedRound extends Round {
     this.#usedMs.clear();
     this.#watches.clear();
     this.#areAwake = false;
-    this.#sinceMs = performance.now();
+    this.#sinceMs = timers.nowMs();
   }
 }
 

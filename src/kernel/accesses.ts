@@ -52,9 +52,6 @@ export function accessesTo(views: Views): JavaScriptImports {
       },
       add64: (at, amountLow, amountHigh) =>
         seen(Atomics.add(views.i64, at >> 3, joined(1, amountLow, amountHigh))),
-      and64(at, maskLow, maskHigh) {
-        Atomics.and(views.i64, at >> 3, joined(1, maskLow, maskHigh));
-      },
       load32: (at) => Atomics.load(views.i32, at >> 2),
       store32(at, value) {
         Atomics.store(views.i32, at >> 2, value);
@@ -66,6 +63,11 @@ export function accessesTo(views: Views): JavaScriptImports {
       peekF64(at) {
         words[0] = Atomics.load(views.i64, at >> 3);
         return doubles[0] as number;
+      },
+      bitsOf(value) {
+        doubles[0] = value;
+        lastHigh = halves[high] as number;
+        return halves[low] as number;
       },
       readI32: (at) => views.i32[at >> 2] as number,
       readF64: (at) => views.f64[at >> 3] as number,

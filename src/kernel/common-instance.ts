@@ -3,8 +3,9 @@ import { accessesTo, type JavaScriptImports, type Views } from './accesses.ts';
 
 type Call = (...args: number[]) => number;
 
-/** The export of a module that keeps state of a region between calls. */
+/** The exports by which a module drops what it knows of a region, or gives back what it holds. */
 interface Leaving {
+  readonly forget?: () => void;
   readonly leaveRegion?: () => void;
 }
 
@@ -51,6 +52,7 @@ export class CommonInstance<Engine> {
 
     function turnTo({ i32, i64, f64 }: Views): void {
       exports.leaveRegion?.();
+      exports.forget?.();
       views.i32 = i32;
       views.i64 = i64;
       views.f64 = f64;

@@ -19,22 +19,18 @@ export const MAX_ORIGIN_TICKS = 2 ** 40;
 
 /** The relative rounding error below which intervals computed from ticks are equal. */
 export const SAME_INTERVAL = 2 ** -40;
-/**
- * No holder, and the only holder in a private region. In a shared one, the process's entry holds.
- */
-export const NO_HOLDER = 0;
+/** The only holder of slots in a private region. In a shared one, the process's entry holds. */
 export const SOLE_HOLDER = 1;
-/** A claim takes microseconds. This many attempts outlast a preempted claimant. */
-export const CLAIM_ATTEMPTS = 1_000_000;
+/** The parts of a word of claims: a bit for each record, the takeovers, and the claims so far. */
+export const CLAIM_BITS = 8;
+export const TAKEOVER_MASK = 2 ** 28 - 1;
+export const CLAIM_COUNT_SHIFT = 36;
+/** After this many attempts to claim a record, the host waits for a claim to end. */
+export const CLAIM_ATTEMPTS = 10_000;
+/** In the engine, instead of a failure: the record to replace is no longer live. */
+export const SUPERSEDED = -6;
 /** After this many attempts, a return of tokens goes without a record of its own. */
 export const RETURN_ATTEMPTS = 1000;
-
-// Composite buckets.
-
-/** A thread may keep slots below this number between its calls; the others are released. */
-export const KEPT_SLOTS = 32;
-/** Passes over all slots before a call gives up: far longer than a thread holds a slot. */
-export const SLOT_ATTEMPTS = 100_000;
 
 // Windows and logs.
 
@@ -57,21 +53,24 @@ export const START_PLACES = 1021;
 /** The number of the first slot; 0 marks a place in the ring that was never written. */
 export const FIRST_SLOT = 1;
 
+/** The kinds of window and log in calls of the engine; `full` opens only when it is full. */
+export const WINDOW_KIND = { fixed: 0, full: 1, sliding: 2, log: 3 } as const;
 /** The engine's outcomes for windows and logs, other than a number of tokens. */
 export const WINDOW_OUTCOME = {
-  /** The word has changed: load it, read the clock and call again. */
+  /** The word is newer than the clock reading: look at it, read the clock and call again. */
   again: -1,
   /** The kept slots must be added up first. */
   newSlot: -2,
-  /** The word is invalid. */
+  /** The word or the configuration is invalid. */
   damaged: -3,
   /** Another configuration record is live: read it and call again. */
   changed: -4,
   /** All configuration records are claimed. */
   busy: -5,
 } as const;
-/** Added to the number of tokens if the call opened a window. */
-export const OPENED = 2 ** 30;
+
+/** Added to the number of tokens if they count in another window or slot than the last ones. */
+export const WINDOW_MOVED = 2 ** 30;
 
 // Keyed tables.
 
@@ -116,17 +115,27 @@ export const BLOCK_BITS = 20;
  */
 export const PATIENCE = 200;
 
-/** A thread may keep the slots of these places of a rack between its calls. */
-export const KEPT_PLACES = 64;
-/** Passes over a rack before a call gives up: far longer than a thread holds a slot. */
-export const RACK_ATTEMPTS = 25_000;
+/** Passes over the free slots of a limit set before a call gives up: far longer than a call. */
+export const SLOT_ATTEMPTS = 25_000;
 
-/** The last tick that fits into a state word: 8.9 years. Time is clamped to it. */
-export const LAST_TICKS = 2 ** 60 - 2 ** 8;
-export const FIRST_TICKS = -(2 ** 59);
+/**
+ * A live state has the limit under which its zero-time counts: the tier, and whether its record has
+ * an odd version. The zero-time is above these bits and the tag.
+ */
+export const TIER_MASK = 15;
+export const PARITY = 128;
+export const MARK_MASK = 255;
+export const ZERO_TIME_SHIFT = 8;
 
-/** The range of ticks per microsecond in which a change of limits can set a table's clock. */
-export const TABLE_SPEED = { least: 1, most: 2 ** 15 } as const;
+/** The target number of ticks per microsecond of a table's limit. */
+export const TABLE_TICKS_PER_MICRO = 64;
+/** The longest debt, and the longest time to fill a bucket: 8.9 years at 64 ticks a microsecond. */
+export const TABLE_SPAN_TICKS = 2 ** 54;
+/** The last tick that fits into a state word: 17.8 years after a change. Time is clamped to it. */
+export const LAST_TICKS = 2 ** 55 - 2 ** 8;
+export const FIRST_TICKS = -(2 ** 54);
+/** The zero-time of a key that was never seen, in a table whose limits never changed. */
+export const NEVER_SEEN = -(2 ** 55);
 
 // Semaphores.
 

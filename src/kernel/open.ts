@@ -1,4 +1,5 @@
 import { RateLimitError } from '../errors.ts';
+import { variable } from '../memory/environment.ts';
 import { isKernelName, type KernelName } from '../memory/handle.ts';
 import type { Region } from '../memory/region.ts';
 import { isShared } from '../memory/shared-memory.ts';
@@ -24,7 +25,7 @@ export interface Opened<Engine> {
   readonly name: KernelName;
 }
 
-/** The export of modules that claim records or hold slots. */
+/** The export of modules that hold slots. */
 interface Holder {
   /** Sets the holder for which this thread does this: the entry of its process. */
   readonly holdAs?: (process: number) => void;
@@ -40,7 +41,7 @@ interface SharedInstance<Engine> {
 export type Imports = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
 function fromEnvironment(): KernelName | undefined {
-  const name = globalThis.process?.env?.['ZEROTIME_KERNEL'];
+  const name = variable('ZEROTIME_KERNEL');
   if (name === undefined || name === '') return undefined;
   if (isKernelName(name)) return name;
   throw new RangeError(`ZEROTIME_KERNEL must be "wasm" or "atomics", got ${shown(name)}`);

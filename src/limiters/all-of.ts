@@ -1,4 +1,6 @@
 import { shown } from '../options.ts';
+import { isSameClock } from '../time/clock.ts';
+import { checkAtOnce } from './at-once.ts';
 import { CombinedLimiter } from './combined-limiter.ts';
 import { LimitedSemaphore } from './limited-semaphore.ts';
 import type { Limiter } from './limiter.ts';
@@ -14,16 +16,17 @@ function isSemaphore(part: unknown): part is Semaphore {
 function combine(limiters: readonly unknown[], semaphore?: Semaphore): Limiter {
   const parts: Limiter[] = [];
   for (const [index, limiter] of limiters.entries()) {
+    checkAtOnce(`limiters[${index}]`, limiter);
     if (!(limiter instanceof CombinedLimiter || isPart(limiter))) {
       const hint = isSemaphore(limiter) ? '; one semaphore at most, as the first argument' : '';
       throw new TypeError(`limiters[${index}] must be a limiter, got ${shown(limiter)}${hint}`);
     }
     parts.push(limiter);
     const { clock } = semaphore ?? parts[0] ?? limiter;
-    if (limiter.clock.name !== clock.name) {
-      throw new TypeError(
-        `all limiters must have the same clock, got ${clock.name} and ${limiter.clock.name}`,
-      );
+    if (!isSameClock(limiter.clock, clock)) {
+      const [one, other] = [clock.name, limiter.clock.name];
+      const got = one === other ? `two ${one} clocks` : `${one} and ${other}`;
+      throw new TypeError(`all limiters must have the same clock, got ${got}`);
     }
   }
   const [first] = parts;
@@ -37,8 +40,8 @@ function combine(limiters: readonly unknown[], semaphore?: Semaphore): Limiter {
  * Combines a semaphore and limiters, which limit how many callers are in flight at once and how
  * many start per second.
  *
- * @throws TypeError if no limiter follows the semaphore, if an argument is not a limiter, or if the
- * clocks differ.
+ * @throws TypeError if no limiter follows the semaphore, if an argument is not a limiter or is on a
+ * server, or if the clocks differ.
  */
 export function allOf(semaphore: Semaphore, ...limiters: Limiter[]): LimitedSemaphore;
 /**
@@ -66,7 +69,8 @@ export function allOf(semaphore: Semaphore, ...limiters: Limiter[]): LimitedSema
  * const both = allOf(perSecond, perMinute);
  * both.tryConsume();
  * ```
- * @throws TypeError if no limiter is given, if an argument is not one, or if the clocks differ.
+ * @throws TypeError if no limiter is given, if an argument is not one or is on a server, or if the
+ * clocks differ.
  */
 export function allOf(...limiters: Limiter[]): Limiter;
 export function allOf(...parts: readonly unknown[]): Limiter | LimitedSemaphore {

@@ -1,8 +1,10 @@
 import { readHandle } from '../memory/handle.ts';
 import { FixedWindow } from './fixed-window.ts';
 import { KeyedFixedWindow } from './keyed-fixed-window.ts';
+import { KeyedLimitSet } from './keyed-limit-set.ts';
 import { KeyedTokenBucket } from './keyed-token-bucket.ts';
 import { LeakyBucket } from './leaky-bucket.ts';
+import { LimitSet } from './limit-set.ts';
 import type { Limiter } from './limiter.ts';
 import type { LimiterHandle } from './opening.ts';
 import { Semaphore } from './semaphore.ts';
@@ -15,11 +17,13 @@ import { TokenBucket } from './token-bucket.ts';
 interface LimiterOf {
   'token-bucket': TokenBucket;
   'leaky-bucket': LeakyBucket;
+  'limit-set': LimitSet;
   'fixed-window': FixedWindow;
   'sliding-window': SlidingWindow;
   'sliding-log': SlidingLog;
   'keyed-token-bucket': KeyedTokenBucket;
   'keyed-fixed-window': KeyedFixedWindow;
+  'keyed-limit-set': KeyedLimitSet;
   sometimes: Sometimes;
   semaphore: Semaphore;
 }
@@ -29,11 +33,13 @@ const CLASSES: {
 } = {
   'token-bucket': TokenBucket,
   'leaky-bucket': LeakyBucket,
+  'limit-set': LimitSet,
   'fixed-window': FixedWindow,
   'sliding-window': SlidingWindow,
   'sliding-log': SlidingLog,
   'keyed-token-bucket': KeyedTokenBucket,
   'keyed-fixed-window': KeyedFixedWindow,
+  'keyed-limit-set': KeyedLimitSet,
   sometimes: Sometimes,
   semaphore: Semaphore,
 };

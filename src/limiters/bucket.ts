@@ -1,23 +1,20 @@
 import { RateLimitError } from '../errors.ts';
 import { changesOf } from '../kernel/bucket/cell.ts';
-import { openAnyBucket } from '../kernel/bucket/composite.ts';
 import type { BucketKernel } from '../kernel/bucket/kernel.ts';
-import { Position } from '../kernel/bucket/position.ts';
 import type { Schedule } from '../kernel/bucket/schedule.ts';
 import type { Bell } from '../memory/bell.ts';
 import { type CellPlace, identityOf } from '../memory/cell.ts';
 import type { KernelName } from '../memory/handle.ts';
 import type { CellKind } from '../memory/layout.ts';
-import { checkTokens } from '../options.ts';
+import { checkMade, checkTokens } from '../options.ts';
 import type { Precision, SleepOptions } from '../time/clock.ts';
 import { BucketCalls } from './bucket-calls.ts';
-import { sleepUntilDueSync } from './moving-sleep.ts';
 import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
-import { Reservation } from './reservation.ts';
-import { ReservationLine } from './reservation-line.ts';
+import { Reservation, ReservationLine } from './reservation.ts';
 import { type LimiterStats, statsOf } from './stats.ts';
+import { sleepUntilDueSync } from './waiting.ts';
 
-/** The base class of `TokenBucket` and `LeakyBucket`, which express the same limit differently. */
+/** The base class of `TokenBucket`, `LeakyBucket` and `LimitSet`. */
 export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
   /** @internal */
   protected readonly kernel: BucketKernel;
@@ -26,10 +23,14 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
   readonly changes: Bell;
   #line: ReservationLine | undefined;
 
-  protected constructor(opened: OpenLimiter<Kind>) {
-    super(opened.clock);
+  /** `open` selects the kernel: of one limit or of several. */
+  protected constructor(
+    opened: OpenLimiter<Kind>,
+    open: (cell: CellPlace, asked: KernelName | undefined) => BucketKernel,
+  ) {
+    super(checkMade(new.target, opened, 'cell').clock);
     this.#opened = opened;
-    this.kernel = openAnyBucket(opened.cell, opened.kernel);
+    this.kernel = open(opened.cell, opened.kernel);
     this.changes = changesOf(opened.cell);
   }
 
@@ -85,12 +86,6 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
     return this.#opened.cell;
   }
 
-  /** Changes the limit. @internal */
-  protected replaceSchedule(next: Schedule): void {
-    this.kernel.reconfigure(this.clock.now(), next);
-    this.announce();
-  }
-
   /** Wakes waiting callers to ask again when their tokens are due. @internal */
   protected announce(): void {
     this.changes.ring();
@@ -109,9 +104,9 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
 
   /** @internal */
   protected override reservation(n: number, nowUs: number, waitUs: number): Reservation {
-    const { kernel } = this;
-    const position = waitUs > 0 ? new Position(kernel, nowUs + waitUs) : undefined;
-    return new Reservation({ kernel, n, nowUs, waitUs, position, owner: this });
+    const { kernel, clock } = this;
+    const position = waitUs > 0 ? kernel.position(nowUs + waitUs) : undefined;
+    return new Reservation({ kernel, clock, n, nowUs, waitUs, position, owner: this });
   }
 
   /** @internal */

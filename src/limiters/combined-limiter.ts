@@ -4,9 +4,8 @@ import type { Decision } from './decision.ts';
 import { Described, type Description } from './described.ts';
 import type { BlockingWaitOptions, Limiter, Waited, WaitOptions } from './limiter.ts';
 import { Line } from './line.ts';
-import { watch } from './moving-sleep.ts';
 import { isPart, Member } from './part.ts';
-import { checkWait, type Refusal, type Source, waitHere } from './waiting.ts';
+import { checkWait, type Refusal, type Source, waitHere, watch } from './waiting.ts';
 import { checkWhole } from './window.ts';
 
 /** Several limiters that must all admit a call, as `allOf` combines them. */
@@ -98,11 +97,11 @@ export class CombinedLimiter extends Described implements Limiter {
     if (n === 0) return true;
     if (this.#refuser !== undefined && this.#refuser.timeUntil(n) > 0) return false;
     const exact = this.#exact;
-    // One reading for all members: an old one can only admit less.
-    const nowUs = exact.length === 0 ? 0 : this.clock.now();
+    // One reading for all of them: an old one can only admit less.
+    const nowUs = exact.length === 0 ? undefined : this.clock.now();
     for (let i = 0; i < exact.length; i++) {
       const member = exact[i] as Member; // i is less than the length
-      if (member.takeAt(nowUs, n)) continue;
+      if (member.take(n, nowUs)) continue;
       this.#giveBack(n, i);
       exact.splice(i, 1);
       exact.unshift(member);
@@ -119,13 +118,13 @@ export class CombinedLimiter extends Described implements Limiter {
     const lossy = this.#lossy;
     const [first] = lossy;
     if (first === undefined) return undefined;
-    if (lossy.length === 1) return first.takeAt(0, n) ? undefined : first;
+    if (lossy.length === 1) return first.take(n) ? undefined : first;
     // Tokens taken from the first may lapse if a later one refuses, so ask the others first.
     const foreseen = lossy.find((member, i) => i > 0 && member.timeUntil(n) > 0);
     if (foreseen !== undefined) return foreseen;
     const receipts: (object | undefined)[] = [];
     for (const member of lossy) {
-      if (!member.takeAt(0, n)) {
+      if (!member.take(n)) {
         for (const [i, receipt] of receipts.entries()) lossy[i]?.giveBack(n, receipt);
         return member;
       }
@@ -145,12 +144,15 @@ export class CombinedLimiter extends Described implements Limiter {
 
   decide(n = 1): Decision {
     const allowed = this.tryConsume(n);
+    const remaining = Math.floor(this.available());
     return {
       allowed,
       limit: this.limit,
-      remaining: Math.floor(this.available()),
+      remaining,
       retryAfterMs: allowed ? 0 : this.timeUntil(n),
       resetMs: this.#most(({ part }) => part.timeUntil(part.limit)),
+      nextTokenMs:
+        remaining < this.limit ? this.timeUntil(remaining + 1) : Number.POSITIVE_INFINITY,
     };
   }
 

@@ -1,4 +1,6 @@
 import type { LimitOutcome, Outcome } from '../kernel/bucket/kernel.ts';
+import { wholeOf } from '../kernel/limit-set/notes.ts';
+import { shown } from '../options.ts';
 
 /** The state of one limit after a decision. */
 export interface LimitState {
@@ -10,6 +12,11 @@ export interface LimitState {
   readonly retryAfterMs: number;
   /** Milliseconds until the whole limit is available again, if no one takes any tokens. */
   readonly resetMs: number;
+  /**
+   * Milliseconds until `remaining` grows by 1, if no one takes any tokens; Infinity if it never
+   * will, because the limiter is full or paused.
+   */
+  readonly nextTokenMs: number;
 }
 
 /** The outcome of `decide`, in the terms of HTTP rate-limit headers. */
@@ -23,6 +30,12 @@ export interface Decision extends LimitState {
   readonly limits?: readonly LimitState[];
 }
 
+/** @throws TypeError that begins with `rule` for anything else, such as a promise of a decision. */
+export function checkDecision(decision: Decision, rule: string): Decision {
+  if (typeof decision?.allowed === 'boolean') return decision;
+  throw new TypeError(`${rule}, got ${shown(decision)}`);
+}
+
 /** Converts a kernel's outcome to the API's terms. */
 export function decisionOf(outcome: Outcome): Decision {
   const { allowed, limits } = outcome;
@@ -30,14 +43,14 @@ export function decisionOf(outcome: Outcome): Decision {
   return limits === undefined ? state : { ...state, limits: limits.map(stateOf) };
 }
 
-function stateOf({ burst, balance, retryUs, fullUs }: LimitOutcome): LimitState {
+function stateOf({ burst, balance, retryUs, fullUs, nextUs }: LimitOutcome): LimitState {
   // An infinite rate fills more than the burst.
   const top = Math.max(burst, balance);
   return {
     limit: burst,
-    // A balance of more ticks than a double can count may be one bit below a whole number.
-    remaining: Math.max(0, Math.floor(Math.min(top, balance + balance * Number.EPSILON))),
+    remaining: Math.min(wholeOf(balance), Math.floor(top)),
     retryAfterMs: retryUs / 1000,
     resetMs: fullUs / 1000,
+    nextTokenMs: nextUs / 1000,
   };
 }

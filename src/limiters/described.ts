@@ -36,6 +36,20 @@ export abstract class Described {
     }
   }
 
+  /**
+   * Called by `JSON.stringify`: the class as `limiter`, and the same fields. To send a limiter to
+   * another thread, use its handle.
+   */
+  toJSON(): Readonly<Record<string, number | string>> {
+    const [limiter, fields] = this.#description();
+    const known: Record<string, number | string> = { limiter };
+    for (const [field, value] of Object.entries(fields)) {
+      // JSON has no Infinity.
+      if (value !== undefined) known[field] = Number.isFinite(value) ? value : `${value}`;
+    }
+    return known;
+  }
+
   /** @internal */
   [INSPECT](): string {
     return this.toString();

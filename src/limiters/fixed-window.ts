@@ -1,24 +1,23 @@
 import { createWindowCell, openWindowCell } from '../kernel/window/cell.ts';
-import { openFixedWindow } from '../kernel/window/fixed-window.ts';
+import { openWindow } from '../kernel/window/host.ts';
 import { checkWindowLimit, MAX_WINDOW_LIMIT } from '../kernel/window/limit.ts';
 import { clockTicks } from '../kernel/window/time.ts';
 import { checkOptions, joined, type Known } from '../known-options.ts';
-import { checkFlag } from '../options.ts';
+import { checkFlag, checkMade } from '../options.ts';
 import type { Description } from './described.ts';
-import type { OpenOptions } from './named-limiter.ts';
+import type { OpenOptions } from './opening.ts';
 import {
   checkShared,
   find,
   type LimiterHandle,
   type OpenLimiter,
+  openByName,
   SHARED_OPTIONS,
   type SharedOptions,
 } from './opening.ts';
-import { openByName } from './opening-by-name.ts';
-import { RefundableWindowLimiter } from './refundable-window.ts';
 import type { Region } from './region.ts';
 import { fixedWindowCell } from './terms.ts';
-import { takenAtFirst, type WindowChange } from './window.ts';
+import { takenAtFirst, type WindowChange, WindowLimiter } from './window.ts';
 
 /** Options of {@link FixedWindow.create}. */
 export interface FixedWindowOptions extends SharedOptions {
@@ -63,9 +62,9 @@ const OPTIONS: Known<FixedWindowOptions> = /* @__PURE__ */ joined(SHARED_OPTIONS
  * if (window.tryConsume()) serve();
  * ```
  */
-export class FixedWindow extends RefundableWindowLimiter<'fixed-window'> {
+export class FixedWindow extends WindowLimiter<'fixed-window'> {
   private constructor(opened: OpenLimiter<'fixed-window'>) {
-    super(opened, openFixedWindow(opened.cell, opened.kernel));
+    super(checkMade(new.target, opened, 'cell'), openWindow(opened.cell, opened.kernel));
   }
 
   /**
@@ -144,11 +143,11 @@ export class FixedWindow extends RefundableWindowLimiter<'fixed-window'> {
   /**
    * Changes the limit for all threads at once, without a lock: each call sees either the old limit
    * or the new one. The current window keeps its start and its count, and ends the new `intervalMs`
-   * after its start; if that has passed, the next one opens now. Waiting callers try again. Omitted
-   * fields keep their value.
+   * after its start. If it is over, by the old interval or by the new one, the next window opens
+   * now; with `allowDoubleBurst`, at the first call that finds it full. Waiting callers try again.
+   * Omitted fields keep their value.
    *
    * @throws RangeError, TypeError for an invalid field, naming it.
-   * @throws RateLimitError `ERR_RECONFIGURE_BUSY` if too many threads reconfigure at once.
    */
   reconfigure(change: WindowChange): void {
     this.change(change);

@@ -1,6 +1,6 @@
 import { checkOptions } from '../known-options.ts';
 import { checkNumber, shown } from '../options.ts';
-import type { Decision } from './decision.ts';
+import { checkDecision, type Decision } from './decision.ts';
 
 /** Options of {@link rateLimitHeaders}. */
 export interface HeaderOptions {
@@ -20,8 +20,9 @@ export interface HeaderOptions {
 /** HTTP fields by name. `Retry-After` is present only if a retry can succeed. */
 export interface RateLimitHeaders {
   /**
-   * The remaining quota, and the seconds until all of it is available again or, after a refusal,
-   * until a retry can succeed if that is sooner; without the seconds while the limiter is paused.
+   * The remaining quota, and the seconds until more of it is available or, after a refusal, until a
+   * retry can succeed if that is sooner; without the seconds if the quota is full or the limiter
+   * paused.
    */
   readonly RateLimit?: string;
   /** The quota and, if given, its window in seconds. */
@@ -32,6 +33,8 @@ export interface RateLimitHeaders {
 
 /** The largest integer of a structured field (RFC 9651, section 3.3.1). */
 const MAX_INTEGER = 999_999_999_999_999;
+
+const DECISION_RULE = 'decision must be what decide returned, or its promise resolved with';
 
 /** Rounded up: a client that retries a moment too early would be refused again. */
 function seconds(ms: number): number {
@@ -59,7 +62,7 @@ function quoted(name: unknown): string {
  * }
  * if (!decision.allowed) response.writeHead(429);
  * ```
- * @throws TypeError if `policy` is not a string of printable ASCII, or `windowMs` is not a number.
+ * @throws TypeError if `decision` is none, such as a promise, `policy` is not a string of printable ASCII, or `windowMs` is not a number.
  * @throws RangeError if `windowMs` is not finite and greater than 0, or if an array does not have one
  * value for each limit.
  */
@@ -67,7 +70,7 @@ export function rateLimitHeaders(
   decision: Decision,
   options: HeaderOptions = {},
 ): RateLimitHeaders {
-  const { allowed, retryAfterMs, limits } = decision;
+  const { allowed, retryAfterMs, limits } = checkDecision(decision, DECISION_RULE);
   const { policy = 'default', windowMs } = checkOptions(options, { policy: true, windowMs: true });
   const states = limits ?? [decision];
   const names = perLimit('policy', policy, states.length).map((name, i) =>
@@ -83,9 +86,10 @@ export function rateLimitHeaders(
   if (limited.length === 0) return {};
   // By the draft, Retry-After must not end before the time of a policy.
   const latestMs = allowed ? Number.POSITIVE_INFINITY : retryAfterMs;
-  const current = limited.map(([i, { remaining, resetMs }]) => {
+  const current = limited.map(([i, { remaining, nextTokenMs }]) => {
     const quota = `${names[i]};r=${Math.min(remaining, MAX_INTEGER)}`;
-    return Number.isFinite(resetMs) ? `${quota};t=${seconds(Math.min(resetMs, latestMs))}` : quota;
+    const moreMs = Math.min(nextTokenMs, latestMs);
+    return Number.isFinite(nextTokenMs) ? `${quota};t=${seconds(moreMs)}` : quota;
   });
   const quotas = limited.map(([i, { limit }]) => {
     const window = windows[i];

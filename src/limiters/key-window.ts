@@ -5,13 +5,12 @@ import { checkNumber } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
 import { type Decision, decisionOf } from './decision.ts';
 import { Described, type Description } from './described.ts';
-import type { KeyLines } from './key-lines.ts';
 import type { KeyedTable } from './keyed-table.ts';
 import type { BlockingWaitOptions, Waited, WaitOptions } from './limiter.ts';
+import type { KeyLines } from './line.ts';
 import { Line } from './line.ts';
-import { watch } from './moving-sleep.ts';
 import type { Part, Takeback } from './part.ts';
-import { checkWait, type Source, waitHere } from './waiting.ts';
+import { checkWait, type Source, waitHere, watch } from './waiting.ts';
 import { checkWhole } from './window.ts';
 
 /**
@@ -100,7 +99,7 @@ export class KeyWindow extends Described implements Part {
   }
 
   /** @internal */
-  takeAt(nowUs: number, n: number): boolean {
+  take(n: number, nowUs: number = this.clock.now()): boolean {
     return this.#seek().acquire(nowUs, n, 0) === 0;
   }
 

@@ -2,7 +2,7 @@ import type { Key } from '../kernel/keyed/message.ts';
 import type { Decision } from './decision.ts';
 import { Described } from './described.ts';
 import type { Waited, WaitOptions } from './limiter.ts';
-import { type TierOptions, tierOf, withoutTier } from './tiers.ts';
+import { type TierOptions, tierOf, type WithoutTiers, withoutTier } from './tiers.ts';
 
 /** Whether a bucket answers at once or with a promise. */
 type Mode = 'sync' | 'async';
@@ -34,7 +34,7 @@ export interface CallsOfKey<How extends Mode, Promised> {
 export abstract class KeyedCalls<
   How extends Mode,
   Promised,
-  Choice extends TierOptions = { readonly tier?: never },
+  Choice extends TierOptions = WithoutTiers,
 > extends Described {
   /** Returns the bucket of one key, valid for one call. @internal */
   protected abstract of(key: Key, options?: Choice): CallsOfKey<How, Promised>;

@@ -2,11 +2,11 @@ import { createKeyedCell, openKeyedCell } from '../kernel/keyed/cell.ts';
 import { openKeyed } from '../kernel/keyed/host.ts';
 import type { Key } from '../kernel/keyed/message.ts';
 import type { KernelName } from '../memory/handle.ts';
+import { checkMade } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Description } from './described.ts';
-import { KeyLines } from './key-lines.ts';
 import { KeyWindow } from './key-window.ts';
-import { KeyedTable } from './keyed-table.ts';
+import { checkTable, KeyedTable } from './keyed-table.ts';
 import { KeyedWindowCalls } from './keyed-window-calls.ts';
 import {
   changeOf,
@@ -16,12 +16,18 @@ import {
   newLimits,
   type WindowLimit,
 } from './keyed-window-limits.ts';
-import type { OpenOptions } from './named-limiter.ts';
-import { checkShared, find, handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
-import { openByName } from './opening-by-name.ts';
+import { KeyLines } from './line.ts';
+import type { OpenOptions } from './opening.ts';
+import {
+  checkShared,
+  find,
+  handleOf,
+  type LimiterHandle,
+  type OpenLimiter,
+  openByName,
+} from './opening.ts';
 import type { Region } from './region.ts';
 import type { KeyedStats } from './stats.ts';
-import { checkTable } from './table-options.ts';
 import { keyedWindowCell } from './terms.ts';
 import type { TierOptions } from './tiers.ts';
 
@@ -43,7 +49,7 @@ const KIND = 'keyed-fixed-window';
  * if (perUser.tryConsume(user)) serve();
  * ```
  *
- * Tiers give some keys another limit. A key has one count, so always use the same tier for it.
+ * Tiers give some keys another limit. A key has one count for all tiers.
  *
  * @example
  * ```ts
@@ -67,7 +73,7 @@ export class KeyedFixedWindow extends KeyedWindowCalls {
 
   private constructor(opened: OpenLimiter<typeof KIND>) {
     super();
-    this.#opened = opened;
+    this.#opened = checkMade(new.target, opened, 'cell');
     this.clock = opened.clock;
     this.#table = new KeyedTable(opened, openKeyed);
     this.#turned = new KeyWindow(this.#table, this.#lines);
@@ -142,9 +148,7 @@ export class KeyedFixedWindow extends KeyedWindowCalls {
    * Changes the limits for all threads at once, without a lock: each call uses either the old
    * limits or the new ones, and every later call uses the new ones. Waiting callers ask again.
    *
-   * A key keeps the share of its window that it has used: 50 of 100 tokens become 100 of 200.
-   * Throws if a token under a new limit is not a whole number of the table's ticks. Multiples and
-   * divisors of the first limits always work, as do limits below 1000 in windows of a second.
+   * What a key used in its window stays used: after 50 of 100, a raise to 200 leaves 150.
    *
    * @example
    * ```ts
@@ -153,7 +157,6 @@ export class KeyedFixedWindow extends KeyedWindowCalls {
    * perUser.reconfigure({ limit: 50, tiers: { pro: { limit: 10_000 } } });
    * ```
    * @throws RangeError, TypeError for an invalid option, naming it.
-   * @throws RateLimitError `ERR_RECONFIGURE_BUSY` if too many threads reconfigure at once.
    */
   reconfigure(change: KeyedWindowChange): void {
     this.#table.reconfigure(changeOf(change, this.#table.tiers));

@@ -1,32 +1,79 @@
-import { createKeyedCell, openKeyedCell } from '../kernel/keyed/cell.ts';
-import { openAnyTable } from '../kernel/keyed/composite.ts';
-import type { Key } from '../kernel/keyed/message.ts';
-import type { KernelName } from '../memory/handle.ts';
-import type { Clock } from '../time/clock.ts';
+import { createKeyedCell, type NewTable, openKeyedCell } from '../kernel/keyed/cell.ts';
+import { openKeyed } from '../kernel/keyed/host.ts';
+import { tableLimits } from '../kernel/keyed/limits.ts';
+import type { Change } from '../kernel/keyed/table-change.ts';
+import { checkOptions, joined, type Known } from '../known-options.ts';
 import type { Description } from './described.ts';
-import { KeyBucket } from './key-bucket.ts';
-import { KeyWaiters } from './key-waiters.ts';
-import { KeyedBucketCalls } from './keyed-bucket-calls.ts';
+import { KeyedBucket } from './keyed-bucket.ts';
+import { checkTable, TABLE_OPTIONS, type TableOptions } from './keyed-table.ts';
+import { type ContinuousLimit, tableSchedule } from './limit.ts';
+import type { OpenOptions } from './opening.ts';
 import {
-  changeOf,
-  KEYED_OPTIONS,
-  type KeyedLimitChange,
-  type KeyedTokenBucketOptions,
-  newLimits,
-} from './keyed-limits.ts';
-import { KeyedTable } from './keyed-table.ts';
-import type { ContinuousLimit } from './limit.ts';
-import type { OpenOptions } from './named-limiter.ts';
-import { checkShared, find, handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
-import { openByName } from './opening-by-name.ts';
+  checkShared,
+  find,
+  type LimiterHandle,
+  type OpenLimiter,
+  openByName,
+  SHARED_OPTIONS,
+} from './opening.ts';
 import type { Region } from './region.ts';
-import { type LimitsChange, named } from './several-limits.ts';
-import type { KeyedStats } from './stats.ts';
-import { checkTable } from './table-options.ts';
 import { keyedBucketCell } from './terms.ts';
-import type { TierOptions } from './tiers.ts';
+import { checkTiers, type TierOptions, type Tiers } from './tiers.ts';
 
 const KIND = 'keyed-token-bucket';
+
+/** One limit for each key, or one for each tier of keys. */
+export interface KeyedLimit extends ContinuousLimit {
+  /**
+   * Other limits by name, at most 15. A call that passes a name as its `tier` uses that limit.    */
+  readonly tiers?: Readonly<Record<string, ContinuousLimit>>;
+}
+
+/** Options of {@link KeyedTokenBucket.create}. */
+export type KeyedTokenBucketOptions = KeyedLimit & TableOptions;
+
+/** A change of a keyed token bucket's limits. Omitted fields and tiers keep their values. */
+export interface KeyedLimitChange extends Partial<ContinuousLimit> {
+  /** Changes of tiers, by name. */
+  readonly tiers?: Readonly<Record<string, Partial<ContinuousLimit>>>;
+}
+
+const OPTIONS: Known<KeyedTokenBucketOptions> = /* @__PURE__ */ joined(
+  SHARED_OPTIONS,
+  TABLE_OPTIONS,
+  {
+    rate: true,
+    burst: true,
+    tiers: true,
+  },
+);
+const LIMIT: Known<ContinuousLimit> = { rate: true, burst: true };
+const CHANGE: Known<KeyedLimitChange> = /* @__PURE__ */ joined(LIMIT, { tiers: true });
+
+/** The limits of a new table. */
+function newLimits(
+  options: KeyedTokenBucketOptions,
+): Pick<NewTable, 'schedule' | 'tiers' | 'limits'> {
+  const given = checkOptions(options, OPTIONS);
+  const tiers = checkTiers(given.tiers);
+  const [own, ...others] = tiers.inOrder<ContinuousLimit>(given, given.tiers, LIMIT);
+  const schedule = tableSchedule(own);
+  const schedules = others.map((one, i) => tiers.at(i + 1, () => tableSchedule(one)));
+  const limits = tableLimits([schedule, ...schedules], tiers.at);
+  return { schedule, tiers: tiers.names, limits };
+}
+
+/** Applies a change to the limits in force. */
+function changeOf(change: KeyedLimitChange, tiers: Tiers): Change {
+  const own = checkOptions(change, CHANGE, 'change');
+  const changes = tiers.inOrder<Partial<ContinuousLimit>>(own, own.tiers, LIMIT);
+  return ([before, ...others]) => {
+    const next = others.map((one, i) =>
+      tiers.at(i + 1, () => tableSchedule(changes[i + 1] ?? {}, one)),
+    );
+    return [tableSchedule(own, before), ...next];
+  };
+}
 
 /**
  * Limits each key (a user, an address) with its own token bucket. The buckets are in one table of
@@ -48,7 +95,7 @@ const KIND = 'keyed-token-bucket';
  * ```
  *
  * Tiers give some keys another limit. A key has one state for all tiers, so choose the tier by the
- * key, such as a customer's plan.
+ * key, such as a customer's plan. What a key used stays used when its tier changes.
  *
  * @example
  * ```ts
@@ -61,39 +108,10 @@ const KIND = 'keyed-token-bucket';
  * perUser.tryConsume('ann', 1, { tier: 'pro' });
  * const ann = perUser.for('ann', { tier: 'pro' }); // every call of this object
  * ```
- *
- * With `limits`, each key has several limits. A call is admitted if all of them admit it, and then
- * counts against each, in one atomic step.
- *
- * @example
- * ```ts
- * const perUser = KeyedTokenBucket.create({
- *   limits: [
- *     { rate: 10, burst: 10 },
- *     { rate: per(100, 'minute'), burst: 100 },
- *   ],
- *   capacity: 100_000,
- * });
- * if (!perUser.tryConsume(user)) {
- *   const { limits } = perUser.decide(user, 0); // the state of each limit
- * }
- * ```
  */
-export class KeyedTokenBucket extends KeyedBucketCalls {
-  /** The clock, the same one for all threads of this limiter. */
-  readonly clock: Clock;
-  readonly #opened: OpenLimiter<typeof KIND>;
-  readonly #table: KeyedTable;
-  readonly #waiters = new KeyWaiters();
-  /** Reused for every key, so that a call allocates nothing. */
-  readonly #turned: KeyBucket;
-
+export class KeyedTokenBucket extends KeyedBucket<typeof KIND, TierOptions> {
   private constructor(opened: OpenLimiter<typeof KIND>) {
-    super();
-    this.#opened = opened;
-    this.clock = opened.clock;
-    this.#table = new KeyedTable(opened, openAnyTable);
-    this.#turned = new KeyBucket(this.#table, this.#waiters);
+    super(opened, openKeyed);
   }
 
   /**
@@ -103,8 +121,7 @@ export class KeyedTokenBucket extends KeyedBucketCalls {
    * @throws RateLimitError `ERR_REGION_FULL` if `region` has no room.
    */
   static create(options: KeyedTokenBucketOptions): KeyedTokenBucket {
-    const limits = newLimits(options);
-    const table = { ...limits, ...checkTable(options, limits.limitsPerKey) };
+    const table = { ...newLimits(options), ...checkTable(options) };
     const { clock, region, stats, kernel } = checkShared(options);
     const nowUs = clock.now();
     const made = { kind: KIND, nowUs, ...table, stats, region, kernel } as const;
@@ -141,24 +158,9 @@ export class KeyedTokenBucket extends KeyedBucketCalls {
     return new KeyedTokenBucket(find(KIND, handle, openKeyedCell));
   }
 
-  /** Send this to another thread and pass it to `attach` there. */
-  get handle(): LimiterHandle<typeof KIND> {
-    return handleOf(this.#opened);
-  }
-
-  /** The kernel that this thread uses. */
-  get kernelName(): KernelName {
-    return this.#table.kernel.name;
-  }
-
-  /** The limits in force for each key, in the order given, without tiers. */
-  get limits(): readonly ContinuousLimit[] {
-    return this.#table.limits.map(({ rate, burst }) => ({ rate, burst }));
-  }
-
   /** The limits of the tiers by name; empty if there are none. */
   get tiers(): Readonly<Record<string, ContinuousLimit>> {
-    return this.#table.limitsOfTiers(({ rate, burst }) => ({ rate, burst }));
+    return this.table.limitsOfTiers(({ rate, burst }) => ({ rate, burst }));
   }
 
   /**
@@ -167,15 +169,9 @@ export class KeyedTokenBucket extends KeyedBucketCalls {
    * order, and wake when their tokens are due under the new limits. Omitted fields keep their
    * value.
    *
-   * If all rates change by the same factor, as a single rate always does, each key keeps its tokens
-   * and its debt. This holds from 1/4096 to 8 times the rate at creation. Otherwise each key keeps
-   * its time: an empty bucket stays empty, a full one stays full, and a wait of a second stays a
-   * second. A change never admits more tokens than both limits allow: see
-   * `docs/algorithms-keyed.md`, "Changes".
-   *
-   * If each key has several limits, pass one change for each: `{ limits: [{}, { rate: 5 }] }`. All
-   * of them change at the same instant. A key in debt then starts without tokens under every limit
-   * once the debt is paid.
+   * Each key keeps its tokens and its debt, up to the new burst, as a `TokenBucket` does. A change
+   * never admits more than the limits before and after it allow: see `docs/algorithms-keyed.md`,
+   * "Changes". It visits every entry of the table once.
    *
    * @example
    * ```ts
@@ -184,63 +180,30 @@ export class KeyedTokenBucket extends KeyedBucketCalls {
    * perUser.reconfigure({ rate: 5, tiers: { pro: { burst: 200 } } });
    * ```
    * @throws RangeError, TypeError for an invalid option, naming it.
-   * @throws RateLimitError `ERR_RECONFIGURE_BUSY` if too many threads reconfigure at once.
    */
-  reconfigure(change: KeyedLimitChange | LimitsChange): void {
-    const { limitsPerKey, tiers } = this.#table;
-    const next = changeOf(change, tiers, limitsPerKey || 1);
-    this.#table.reconfigure(next, limitsPerKey > 0 ? named : undefined);
+  reconfigure(change: KeyedLimitChange): void {
+    this.table.reconfigure(changeOf(change, this.table.tiers));
+  }
+
+  /** @internal */
+  protected get own(): readonly ContinuousLimit[] {
+    return [this.table.kernel.schedules()[0]];
   }
 
   /** @internal */
   protected describe(): Description {
-    const { limits, rate, burst } = this;
-    if (limits.length === 1) return ['KeyedTokenBucket', { rate, burst }];
-    const text = limits.map((one) => `${one.burst} at ${one.rate}/s`).join(' and ');
-    return ['KeyedTokenBucket', { limits: text }];
-  }
-
-  /**
-   * Returns the bucket of one key as a limiter, under a tier if one is given. Creating it takes no
-   * room in the table.
-   *
-   * @throws TypeError if `key` is not a string, number or bigint; so does every other method.
-   * @throws RangeError if the table has no such tier; so does every other method.
-   */
-  for(key: Key, options?: TierOptions): KeyBucket {
-    return this.#table.turn(new KeyBucket(this.#table, this.#waiters), key, options);
-  }
-
-  /** @internal */
-  protected of(key: Key, options?: TierOptions): KeyBucket {
-    return this.#table.turn(this.#turned, key, options);
-  }
-
-  /**
-   * Number of callers of this thread waiting in `wait` on this object and on buckets from its
-   * `for`, for all keys. `maxWaiting` counts the callers of one key.
-   */
-  get waiting(): number {
-    return this.#waiters.count;
-  }
-
-  /**
-   * Returns counts over all threads since the table's creation, and the callers waiting on this
-   * object. Calls are counted only with `stats: true`. Scans the whole table: 0.1 to 0.2 s for a
-   * million keys.
-   */
-  stats(): KeyedStats {
-    return { ...this.#table.kernel.stats(this.clock.now()), waiting: this.waiting };
+    const { rate, burst } = this;
+    return ['KeyedTokenBucket', { rate, burst }];
   }
 }
 
 /** How `open` creates one. */
 const NAMED = {
-  kind: 'keyed-token-bucket' as const,
-  known: KEYED_OPTIONS,
+  kind: KIND,
+  known: OPTIONS,
   create: (options: KeyedTokenBucketOptions) => KeyedTokenBucket.create(options),
-  attach: (handle: LimiterHandle<'keyed-token-bucket'>) => KeyedTokenBucket.attach(handle),
+  attach: (handle: LimiterHandle<typeof KIND>) => KeyedTokenBucket.attach(handle),
   cell: keyedBucketCell,
-  changeable: ['rate', 'burst', 'tiers', 'limits'],
+  changeable: ['rate', 'burst', 'tiers'],
   reconfigure: (limiter: KeyedTokenBucket, change: never) => limiter.reconfigure(change),
-};
+} as const;

@@ -1,10 +1,10 @@
 import { perInterval, type Schedule } from '../kernel/bucket/schedule.ts';
-import { type TableLimits, tableLimits } from '../kernel/keyed/limits.ts';
+import { type Limits, type TableLimit, tableLimits } from '../kernel/keyed/limits.ts';
 import type { Change } from '../kernel/keyed/table-change.ts';
 import { checkOptions, joined, type Known } from '../known-options.ts';
 import { checkNumber } from '../options.ts';
+import { TABLE_OPTIONS, type TableOptions } from './keyed-table.ts';
 import { SHARED_OPTIONS } from './opening.ts';
-import { TABLE_OPTIONS, type TableOptions } from './table-options.ts';
 import { checkTiers, type Tiers } from './tiers.ts';
 
 /** The limit of a tier. */
@@ -56,7 +56,7 @@ function scheduleOf(limit: unknown, intervalMs: unknown): Schedule {
 export function newLimits(options: KeyedFixedWindowOptions): {
   readonly schedule: Schedule;
   readonly tiers: readonly string[];
-  readonly limits: TableLimits;
+  readonly limits: Limits<TableLimit>;
 } {
   const { limit, intervalMs, ...given } = checkOptions(options, KEYED_WINDOW_OPTIONS);
   const schedule = scheduleOf(limit, intervalMs);

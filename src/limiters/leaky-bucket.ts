@@ -1,18 +1,20 @@
 import { createBucketCell, openBucketCell } from '../kernel/bucket/cell.ts';
+import { type HostedBucket, openBucket } from '../kernel/bucket/host.ts';
 import { continuous, largestBurst, type Schedule } from '../kernel/bucket/schedule.ts';
 import { checkOptions, joined, type Known } from '../known-options.ts';
 import { checkNumber } from '../options.ts';
 import { Bucket } from './bucket.ts';
 import type { Description } from './described.ts';
-import type { OpenOptions } from './named-limiter.ts';
+import type { OpenOptions } from './opening.ts';
 import {
   checkShared,
   find,
   type LimiterHandle,
+  type OpenLimiter,
+  openByName,
   SHARED_OPTIONS,
   type SharedOptions,
 } from './opening.ts';
-import { openByName } from './opening-by-name.ts';
 import type { Region } from './region.ts';
 import { leakyCell } from './terms.ts';
 
@@ -54,6 +56,13 @@ function scheduleOf({ rate, slack = 0 }: LeakyLimit, ticksPerToken?: number): Sc
  * ```
  */
 export class LeakyBucket extends Bucket<'leaky-bucket'> {
+  /** @internal */
+  declare protected readonly kernel: HostedBucket;
+
+  private constructor(opened: OpenLimiter<'leaky-bucket'>) {
+    super(opened, openBucket);
+  }
+
   /**
    * Creates a leaky bucket. Its first slot is now.
    *
@@ -110,12 +119,16 @@ export class LeakyBucket extends Bucket<'leaky-bucket'> {
    * Changes the limit for all threads at once, without a lock. Omitted fields keep their value.
    *
    * @throws RangeError, TypeError for an invalid option, naming it.
-   * @throws RateLimitError `ERR_RECONFIGURE_BUSY` if too many threads reconfigure at once.
    */
   reconfigure(limit: Partial<LeakyLimit>): void {
-    const { rate, slack } = this;
-    const next = { rate, slack, ...checkOptions(limit, LIMIT, 'limit') };
-    this.replaceSchedule(scheduleOf(next, this.schedule.ticksPerToken));
+    const { clock } = this;
+    const given = checkOptions(limit, LIMIT, 'limit');
+    this.kernel.reconfigure(
+      () => clock.now(),
+      ({ rate, burst, ticksPerToken }) =>
+        scheduleOf({ rate, slack: burst - 1, ...given }, ticksPerToken),
+    );
+    this.announce();
   }
 }
 

@@ -1,6 +1,6 @@
-import type { TokenKernel } from '../kernel/bucket/kernel.ts';
-import type { Tenure } from '../kernel/bucket/record.ts';
-import { checkTokens } from '../options.ts';
+import type { BucketKernel, Tenure } from '../kernel/bucket/kernel.ts';
+import { checkOptions } from '../known-options.ts';
+import { checkMade, checkNumber, checkTokens } from '../options.ts';
 import type { BucketCalls } from './bucket-calls.ts';
 import { Described, type Description } from './described.ts';
 import type { BlockingWaitOptions, Waited, WaitOptions } from './limiter.ts';
@@ -9,7 +9,7 @@ import { AT_ONCE, checkWait } from './waiting.ts';
 /** A lease counts in units of 2^-30 token, so that its sums are exact. */
 const UNITS = 2 ** 30;
 /** The range of `size`; a double counts every unit of the largest one exactly. */
-export const LEASE_SIZE = { min: 1, max: 2 ** 20, integer: true } as const;
+const LEASE_SIZE = { min: 1, max: 2 ** 20, integer: true } as const;
 
 /** Options of {@link TokenBucket.lease}. */
 export interface LeaseOptions {
@@ -45,7 +45,7 @@ export class Lease extends Described {
   /** Maximum number of tokens to take from the bucket at a time. */
   readonly size: number;
   readonly #bucket: BucketCalls;
-  readonly #kernel: TokenKernel;
+  readonly #kernel: BucketKernel;
   readonly #tenure: Tenure;
   /** Larger calls bypass the stock: `size` or the burst, whichever is less. */
   #most: number;
@@ -55,12 +55,13 @@ export class Lease extends Described {
   #isShort = false;
 
   /** @internal */
-  constructor(bucket: BucketCalls, kernel: TokenKernel, tenure: Tenure, size: number) {
+  constructor(bucket: BucketCalls, kernel: BucketKernel, options: LeaseOptions) {
     super();
-    this.#bucket = bucket;
+    this.#bucket = checkMade(new.target, bucket, 'limit', 'bucket.lease({ size })');
+    const { size } = checkOptions(options, { size: true });
     this.#kernel = kernel;
-    this.#tenure = tenure;
-    this.size = size;
+    this.#tenure = kernel.tenure();
+    this.size = checkNumber('size', size, LEASE_SIZE);
     this.#most = Math.min(size, bucket.limit);
   }
 

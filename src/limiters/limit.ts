@@ -1,6 +1,8 @@
 import { continuous, perInterval, type Schedule } from '../kernel/bucket/schedule.ts';
-import type { Known } from '../known-options.ts';
-import { checkNumber } from '../options.ts';
+import type { Limits } from '../kernel/keyed/limits.ts';
+import { checkOptions, type Known } from '../known-options.ts';
+import { MAX_LIMITS } from '../memory/layout.ts';
+import { checkNumber, checkObject, shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
 import { ManualClock } from '../time/manual-clock.ts';
 
@@ -87,6 +89,115 @@ export function changedSchedule(schedule: Schedule, change: LimitChange): Schedu
   return scheduleOf(next, schedule.ticksPerToken);
 }
 
+/** A limit of a table, which cannot pause. `before` is the limit in force, if any. */
+export function tableSchedule(
+  { rate, burst }: Partial<ContinuousLimit>,
+  before?: Schedule,
+): Schedule {
+  const next = rate ?? before?.rate;
+  checkNumber('rate', next, { above: 0, orInfinity: true });
+  const unlimited = next === Number.POSITIVE_INFINITY ? next : undefined;
+  // If it is undefined, the check below throws, naming it.
+  return continuous(next as number, (burst ?? before?.burst ?? unlimited) as number);
+}
+
+/** Limits that hold together. */
+export interface SeveralLimits {
+  /** 1 to 8 limits. A call is admitted if all of them admit it, and counts against each. */
+  readonly limits: readonly ContinuousLimit[];
+}
+
+/** A change of several limits. */
+export interface LimitsChange {
+  /** One change for each limit, in order. `{}` changes nothing. */
+  readonly limits: readonly Partial<ContinuousLimit>[];
+}
+
+/** One or more limits in the kernels' units. */
+export type Schedules = Limits<Schedule>;
+
+/** Makes a schedule of a limit, or of a change of the limit in force. */
+type Make = (limit: Partial<ContinuousLimit>, inForce?: Schedule) => Schedule;
+
+function newOrChanged(limit: Partial<ContinuousLimit>, inForce?: Schedule): Schedule {
+  return inForce === undefined ? scheduleOf(limit) : changedSchedule(inForce, limit);
+}
+
+/** Runs `check` and prefixes its errors with the name of the limit. */
+export function named<T>(i: number, check: () => T): T {
+  try {
+    return check();
+  } catch (error) {
+    if (error instanceof RangeError) throw new RangeError(`limits[${i}].${error.message}`);
+    if (error instanceof TypeError) throw new TypeError(`limits[${i}].${error.message}`);
+    throw error;
+  }
+}
+
+function checkLimits(
+  limits: unknown,
+  least: number,
+  most: number,
+): Limits<Partial<ContinuousLimit>> {
+  if (!Array.isArray(limits) || limits.length < least || limits.length > most) {
+    const wanted = least === most ? `${most}` : `${least} to ${most}`;
+    const got = Array.isArray(limits) ? `${limits.length}` : shown(limits);
+    throw new TypeError(`limits must be an array of ${wanted} limits, got ${got}`);
+  }
+  for (const [i, limit] of limits.entries()) {
+    const given = checkObject(`limits[${i}]`, limit);
+    if ('quantum' in given || 'fillIntervalMs' in given) {
+      throw new TypeError(`limits[${i}] must have a rate, not a quantum: combine those with allOf`);
+    }
+    checkOptions(given, { rate: true, burst: true }, `limits[${i}]`);
+  }
+  return limits as unknown as Limits<Partial<ContinuousLimit>>; // checked: at least one
+}
+
+/**
+ * Converts several limits to the kernels' units.
+ *
+ * @throws RangeError, TypeError for an invalid limit, naming it.
+ */
+export function schedulesOf(limits: unknown, make: Make = newOrChanged): Schedules {
+  const made = checkLimits(limits, 1, MAX_LIMITS).map((one, i) => named(i, () => make(one)));
+  return made as unknown as Schedules; // as many
+}
+
+/**
+ * Checks one change for each of `count` limits. The result applies them to the limits in force.
+ *
+ * @throws RangeError, TypeError for an invalid change, naming it.
+ */
+export function changeOf(
+  count: number,
+  limits: unknown,
+  make: Make = newOrChanged,
+): (inForce: readonly Schedule[]) => Schedules {
+  const changes = checkLimits(limits, count, count);
+  return (inForce) => {
+    const next = inForce.map((one, i) => named(i, () => make(changes[i] ?? {}, one)));
+    return next as unknown as Schedules; // as many as in force
+  };
+}
+
+/**
+ * Checks the tokens at the start under every limit; undefined if all start full.
+ *
+ * @throws RangeError, TypeError
+ */
+export function initialTokens(schedules: Schedules, initial: unknown): number | undefined {
+  if (initial === undefined) return undefined;
+  const max = Math.min(...schedules.map(({ burst }) => burst));
+  const orInfinity = max === Number.POSITIVE_INFINITY;
+  return checkNumber('initial', initial, { min: 0, max, orInfinity });
+}
+
+/** Several limits, for `inspect`. */
+export function describedLimits(limits: readonly ContinuousLimit[]): string {
+  return limits.map(({ rate, burst }) => `${burst} at ${rate}/s`).join(' and ');
+}
+
 /** The instant of one fill, and the time between fills. */
 interface Grid {
   readonly alignToMs?: number;
@@ -108,4 +219,33 @@ export function startUs(clock: Clock, { alignToMs, fillIntervalMs }: Grid): numb
   const dateMs = clock instanceof ManualClock ? clock.nowMs : Date.now();
   const sinceMs = (dateMs - alignToMs) % fillIntervalMs;
   return nowUs - (sinceMs < 0 ? sinceMs + fillIntervalMs : sinceMs) * 1000;
+}
+
+const SECONDS = {
+  millisecond: 1e-3,
+  second: 1,
+  minute: 60,
+  hour: 3_600,
+  day: 86_400,
+} as const;
+
+/** A unit of time for {@link per}. */
+export type RateUnit = keyof typeof SECONDS;
+
+/**
+ * Converts a rate per unit of time to tokens per second.
+ *
+ * @example
+ * ```ts
+ * per(100, 'minute'); // 1.6666666666666667
+ * ```
+ * @throws RangeError, TypeError if `n` is not finite and greater than 0, or `unit` is unknown.
+ */
+export function per(n: number, unit: RateUnit): number {
+  checkNumber('n', n, { above: 0 });
+  if (!Object.hasOwn(SECONDS, unit)) {
+    const units = Object.keys(SECONDS).join(', ');
+    throw new RangeError(`unit must be one of ${units}, got ${shown(unit)}`);
+  }
+  return n / SECONDS[unit];
 }

@@ -2,19 +2,26 @@ import { checkOptions } from '../known-options.ts';
 import { checkTokens } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
 import { Described, type Description } from './described.ts';
+import { Lane, within } from './lane.ts';
 import type { Limiter } from './limiter.ts';
+import { meet, meetNow, meetSync } from './meeting.ts';
 import type { Permit } from './permit.ts';
-import { drop, runWithPermit } from './permit-run.ts';
+import { runWithPermit } from './permit-run.ts';
 import type { Semaphore } from './semaphore.ts';
 import { ACQUIRE, type AcquireOptions, type RunOptions } from './semaphore-options.ts';
 import { checkPossible, checkWait, queueFull, timedOut } from './waiting.ts';
+
+/** Most limiters can take tokens back. */
+interface Returning {
+  returnTokens(n: number): void;
+}
 
 /**
  * A semaphore with a rate, from {@link allOf}: limits how many callers are in flight at once and
  * how many start per second. A call takes one permit and `n` tokens, or nothing.
  *
- * The permit comes first, because it can always be returned; a caller therefore holds it while it
- * waits for tokens. Callers of all threads get their permits in order.
+ * Callers of one object are served in order. No caller holds a permit while it waits for tokens, and
+ * at most one of each object keeps tokens while it waits for a permit.
  *
  * @example
  * ```ts
@@ -28,7 +35,8 @@ export class LimitedSemaphore extends Described {
   /** The clock, the same one for all threads. */
   readonly clock: Clock;
   readonly #semaphore: Semaphore;
-  readonly #limiter: Limiter;
+  readonly #limiter: Limiter & Partial<Returning>;
+  readonly #lane = new Lane();
   #waiting = 0;
 
   /** Use {@link allOf}. @internal */
@@ -62,29 +70,17 @@ export class LimitedSemaphore extends Described {
   /** Takes one permit and `n` tokens now, or takes nothing and returns undefined. */
   tryAcquire(n = 1): Permit | undefined {
     checkTokens('n', n);
-    const permit = this.#semaphore.tryAcquire();
-    if (permit === undefined) return undefined;
-    return this.#withTokens(permit, () => this.#limiter.tryConsume(n));
-  }
-
-  /** Returns the permit if `take` succeeds; otherwise releases it. */
-  #withTokens(permit: Permit, take: () => boolean): Permit | undefined {
-    let isTaken = false;
-    try {
-      isTaken = take();
-    } finally {
-      if (!isTaken) drop(permit);
-    }
-    return isTaken ? permit : undefined;
+    return meetNow(this.#semaphore, () => this.#limiter.tryConsume(n))?.[0];
   }
 
   /**
-   * Waits for one permit, then for `n` tokens. The wait keeps the event loop alive. If it fails or
-   * is aborted, it takes nothing.
+   * Waits for one permit and `n` tokens, behind earlier callers of this object. The wait keeps the
+   * event loop alive. If it fails or is aborted, it takes nothing; tokens that had come go back if
+   * the limiter can take them back.
    *
    * @throws RateLimitError `ERR_RATE_LIMIT_TIMEOUT` after `timeoutMs`, or as soon as the tokens
-   * cannot come in time or would take longer than the semaphore's `holdMs`; `ERR_EXCEEDS_BURST` if
-   * the limiter can never grant `n`; `ERR_QUEUE_FULL` if `maxWaiting` callers of this object wait.
+   * cannot come in time; `ERR_EXCEEDS_BURST` if the limiter can never grant `n`; `ERR_QUEUE_FULL` if
+   * `maxWaiting` callers of this object wait.
    */
   async acquire(n = 1, options: AcquireOptions = {}): Promise<Permit> {
     checkTokens('n', n);
@@ -101,7 +97,9 @@ export class LimitedSemaphore extends Described {
     if (timeoutMs === 0) throw timedOut(n, timeoutMs);
     this.#waiting++;
     try {
-      return await this.#acquire(n, timeoutMs, signal === undefined ? {} : { signal });
+      return await within(this.clock, n, { timeoutMs, signal }, (until, deadlineUs) =>
+        this.#lane.serve(until, () => this.#acquire(n, until, deadlineUs)),
+      );
     } finally {
       this.#waiting--;
     }
@@ -113,25 +111,29 @@ export class LimitedSemaphore extends Described {
     return semaphore.waiting === 0 && semaphore.available() > 0 && this.#limiter.timeUntil(n) === 0;
   }
 
-  async #acquire(n: number, timeoutMs: number, signal: AcquireOptions): Promise<Permit> {
-    const leftMs = this.#timeLeft(timeoutMs);
-    const permit = await this.#semaphore.acquire(1, { timeoutMs, ...signal });
-    try {
-      await this.#limiter.wait(n, { timeoutMs: leftMs(), ...signal });
-    } catch (error) {
-      drop(permit);
-      throw error;
-    }
-    return permit;
+  async #acquire(n: number, signal: AbortSignal, deadlineUs: number): Promise<Permit> {
+    const tokens = {
+      ...this.#tokens(n),
+      areValid: () => true,
+      wait: async () => {
+        await this.#limiter.wait(n, { timeoutMs: this.#leftMs(deadlineUs), signal });
+        return true;
+      },
+    };
+    return (await meet(this.#semaphore, tokens, signal)) as Permit; // there is a semaphore
   }
 
-  /** A permit must not expire while its caller waits for tokens. */
-  #timeLeft(timeoutMs: number): () => number {
-    const deadlineUs = this.clock.now() + timeoutMs * 1000;
-    return () => {
-      const leftMs = Math.max(0, (deadlineUs - this.clock.now()) / 1000);
-      return Math.min(leftMs, this.#semaphore.holdMs);
+  #tokens(n: number) {
+    const limiter = this.#limiter;
+    return {
+      areThere: () => limiter.timeUntil(n) === 0,
+      take: () => limiter.tryConsume(n),
+      giveBack: () => limiter.returnTokens?.(n),
     };
+  }
+
+  #leftMs(deadlineUs: number): number {
+    return Math.max(0, (deadlineUs - this.clock.now()) / 1000);
   }
 
   /**
@@ -144,10 +146,12 @@ export class LimitedSemaphore extends Described {
     checkTokens('n', n);
     const { timeoutMs } = checkWait(checkOptions(options, { timeoutMs: true }));
     checkPossible(n, this.#limiter.limit);
-    const leftMs = this.#timeLeft(timeoutMs);
-    const permit = this.#semaphore.acquireSync(1, { timeoutMs });
-    if (permit === undefined) return undefined;
-    return this.#withTokens(permit, () => this.#limiter.waitSync(n, { timeoutMs: leftMs() }));
+    const deadlineUs = this.clock.now() + timeoutMs * 1000;
+    const left = () => ({ timeoutMs: this.#leftMs(deadlineUs) });
+    return meetSync(() => this.#semaphore.acquireSync(1, left()), {
+      ...this.#tokens(n),
+      wait: () => this.#limiter.waitSync(n, left()),
+    });
   }
 
   /**

@@ -1,4 +1,6 @@
+import { shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
+import { checkAtOnce } from './at-once.ts';
 import type { Decision } from './decision.ts';
 
 /** Options of `wait`. */
@@ -41,7 +43,10 @@ export interface Waited {
 
 /** Taken tokens that can still be returned. */
 export interface Grant {
-  /** Puts the tokens back if no other call has taken any since. Returns whether it did. */
+  /**
+   * Puts the tokens back if their instant has not passed and no other call has taken any since.
+   * Returns whether it did.
+   */
   cancel(): boolean;
 }
 
@@ -70,4 +75,26 @@ export interface Limiter {
    * now, Infinity if they never can.
    */
   timeUntil(tokens: number): number;
+}
+
+/** Whether a limiter has a limit for each key, and its calls take the key first. */
+export function isKeyed(limiter: unknown): limiter is { for(key: never): unknown } {
+  return typeof (limiter as { readonly for?: unknown } | undefined | null)?.for === 'function';
+}
+
+/**
+ * Returns a limiter that has these methods and answers at once.
+ *
+ * @throws TypeError for another value, such as a keyed limiter or one on a server.
+ */
+export function checkLimiter<T>(limiter: T, ...methods: readonly (keyof Limiter & keyof T)[]): T {
+  checkAtOnce('limiter', limiter);
+  if (isKeyed(limiter)) {
+    throw new TypeError('limiter must be the limiter of one key, such as keyed.for(key)');
+  }
+  const hasMethods = methods.every((name) => typeof limiter?.[name] === 'function');
+  // A limiter on a server has no clock.
+  const { clock } = (limiter ?? {}) as { readonly clock?: Partial<Clock> };
+  if (hasMethods && typeof clock?.now === 'function') return limiter;
+  throw new TypeError(`limiter must be a limiter, got ${shown(limiter)}`);
 }

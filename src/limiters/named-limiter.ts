@@ -1,11 +1,10 @@
 import { HandleError } from '../errors.ts';
-import { checkOptions, type Known } from '../known-options.ts';
+import { checkOptions } from '../known-options.ts';
 import { nonceOf } from '../memory/cell.ts';
 import {
   CELL,
   CELL_KINDS,
   type CellKind,
-  COMPOSITE_KIND,
   FLEET_KIND,
   LINE_BYTES,
   REGION_VERSION,
@@ -16,40 +15,19 @@ import type { Named } from '../memory/region-names.ts';
 import { shown } from '../options.ts';
 import type { Clock, ClockHandle } from '../time/clock.ts';
 import { ManualClock } from '../time/manual-clock.ts';
-import { checkShared, type LimiterHandle, type SharedOptions } from './opening.ts';
-import type { Opener, Terms } from './terms.ts';
-
-/** Options of `open`, in addition to those of `create`. */
-export interface NameOptions {
-  /**
-   * What to do if the existing limiter has other options: `'error'`, the default, throws; `'keep'`
-   * keeps the limiter as it is; `'reconfigure'` changes it, and throws if an option differs that
-   * cannot change, such as `capacity`. `initial`, `alignToMs`, `kernel` and omitted options are not
-   * compared.
-   */
-  readonly onMismatch?: 'error' | 'keep' | 'reconfigure';
-}
-
-/** The options of `open`: those of `create` without the region, and {@link NameOptions}. */
-export type OpenOptions<Options> = Options extends unknown
-  ? Omit<Options, 'region'> & NameOptions
-  : never;
+import {
+  checkShared,
+  type LimiterHandle,
+  type Maker,
+  type NameOptions,
+  type OpenOptions,
+  type SharedOptions,
+} from './opening.ts';
+import type { Terms } from './terms.ts';
 
 const ON_MISMATCH = ['error', 'keep', 'reconfigure'];
 /** Options that only affect a limiter's start or this thread. */
 const NOT_COMPARED = ['clock', 'kernel', 'initial', 'alignToMs'];
-
-/** How `open` creates and changes limiters of one class. */
-export interface Maker<Kind extends string, Options, Opened> {
-  readonly kind: Kind;
-  readonly known: Known<Options>;
-  readonly create: (options: Options) => Opened;
-  readonly attach: (handle: LimiterHandle<Kind>) => Opened;
-  readonly cell: Opener;
-  /** The options that `reconfigure` accepts. */
-  readonly changeable: readonly string[];
-  readonly reconfigure?: (limiter: Opened, change: never) => void;
-}
 
 /**
  * The kind of the cell at an offset; undefined if it is neither a limiter's nor a fleet stock's.
@@ -61,7 +39,6 @@ export function kindAt(region: Region, offset: number): CellKind | 'fleet-bucket
     throw new HandleError('ERR_REGION_DAMAGED', `a name in the region has offset ${offset}`);
   }
   const number = Atomics.load(region.i32, (offset + CELL.kind) >> 2);
-  if (number === COMPOSITE_KIND) return 'token-bucket';
   if (number === FLEET_KIND) return 'fleet-bucket';
   const kinds = Object.keys(CELL_KINDS) as CellKind[];
   return kinds.find((kind) => CELL_KINDS[kind] === number);
@@ -79,14 +56,8 @@ function isSame(wanted: unknown, actual: unknown): boolean {
   return given.length === fields.size && given.every(([key, one]) => isSame(one, fields.get(key)));
 }
 
-/** Converts `limits` with a single entry to that limit's own options. */
-function normal(options: Terms): Terms {
-  const { limits, ...others } = options;
-  return Array.isArray(limits) && limits.length === 1 ? { ...others, ...limits[0] } : options;
-}
-
 function differences(options: Terms, terms: Terms): string[] {
-  return Object.entries(normal(options)).flatMap(([option, wanted]) => {
+  return Object.entries(options).flatMap(([option, wanted]) => {
     if (wanted === undefined || NOT_COMPARED.includes(option)) return [];
     return isSame(wanted, terms[option]) ? [] : [option];
   });
@@ -130,8 +101,12 @@ function clockOf(region: Region, { name, clock }: Named, asked?: Clock): ClockHa
   return asked.handle;
 }
 
-/** The cell of a clock in the region; 0 for clocks that follow the system's. */
-function clockCell(region: Region, clock: SharedOptions['clock']): number {
+/**
+ * The cell of a clock in the region; 0 for clocks that follow the system's.
+ *
+ * @throws TypeError for a manual clock outside the region, which other processes could not read.
+ */
+export function clockCell(region: Region, clock: SharedOptions['clock']): number {
   if (!(clock instanceof ManualClock)) return 0;
   const cell = clock.cellIn(region);
   if (cell !== undefined) return cell;
@@ -195,14 +170,13 @@ function settle<Kind extends string, Options, Opened>(
   if (onMismatch === 'keep') return;
   const different = differences(wanted, terms);
   if (different.length === 0) return;
-  const options = normal(wanted);
   const fixed =
     onMismatch === 'reconfigure' && reconfigure !== undefined
       ? different.find((option) => !changeable.includes(option))
       : different[0];
-  if (fixed !== undefined) throw mismatch(name, fixed, options[fixed], terms[fixed]);
+  if (fixed !== undefined) throw mismatch(name, fixed, wanted[fixed], terms[fixed]);
   const change = Object.fromEntries(
-    Object.entries(options).filter(([option]) => changeable.includes(option)),
+    Object.entries(wanted).filter(([option]) => changeable.includes(option)),
   );
   reconfigure?.(limiter, change as never); // checked by the limiter
 }

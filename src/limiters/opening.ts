@@ -1,3 +1,4 @@
+import type { Known } from '../known-options.ts';
 import { type CellPlace, nonceOf } from '../memory/cell.ts';
 import {
   isKernelName,
@@ -7,11 +8,13 @@ import {
 } from '../memory/handle.ts';
 import { type CellKind, REGION_VERSION } from '../memory/layout.ts';
 import { Region } from '../memory/region.ts';
+import { type Names, namesOf } from '../memory/region-names.ts';
 import { checkFlag, shown } from '../options.ts';
 import { shareAlarms } from '../time/alarms.ts';
 import { attachClock } from '../time/attach-clock.ts';
 import type { Clock, ClockHandle } from '../time/clock.ts';
 import { systemClock } from '../time/system-clock.ts';
+import type { Opener } from './terms.ts';
 
 /** Options common to all limiters. */
 export interface SharedOptions {
@@ -95,3 +98,60 @@ export function handleOf<Kind extends CellKind>(opened: OpenLimiter<Kind>): Limi
     ...cell.region.place,
   };
 }
+
+/** Options of `open`, in addition to those of `create`. */
+export interface NameOptions {
+  /**
+   * What to do if the existing limiter has other options: `'error'`, the default, throws; `'keep'`
+   * keeps the limiter as it is; `'reconfigure'` changes it, and throws if an option differs that
+   * cannot change, such as `capacity`. `initial`, `alignToMs`, `kernel` and omitted options are not
+   * compared.
+   */
+  readonly onMismatch?: 'error' | 'keep' | 'reconfigure';
+}
+
+/** The options of `open`: those of `create` without the region, and {@link NameOptions}. */
+export type OpenOptions<Options> = Options extends unknown
+  ? Omit<Options, 'region'> & NameOptions
+  : never;
+
+/** How `open` creates and changes limiters of one class. */
+export interface Maker<Kind extends string, Options, Opened> {
+  readonly kind: Kind;
+  readonly known: Known<Options>;
+  readonly create: (options: Options) => Opened;
+  readonly attach: (handle: LimiterHandle<Kind>) => Opened;
+  readonly cell: Opener;
+  /** The options that `reconfigure` accepts. */
+  readonly changeable: readonly string[];
+  readonly reconfigure?: (limiter: Opened, change: never) => void;
+}
+
+/** Creates the limiter with a name, or attaches to it. */
+type OpenNamed = <
+  Kind extends string,
+  Options extends SharedOptions,
+  Opened extends { readonly handle: { readonly offset: number } },
+>(
+  maker: Maker<Kind, Options, Opened>,
+  region: Region,
+  name: string,
+  options: OpenOptions<Options>,
+) => Opened;
+
+/** The names in a region. */
+export interface LimiterNames extends Names<Region> {
+  readonly openNamed: OpenNamed;
+}
+
+/**
+ * Creates the limiter with a name, or attaches to it. The code for that comes with `Region`, so a
+ * bundle without regions does not contain it.
+ */
+export const openByName: OpenNamed = (maker, region, name, options) => {
+  if (!(region instanceof Region)) {
+    throw new TypeError(`region must be a Region, got ${shown(region)}`);
+  }
+  const names = namesOf(region) as LimiterNames; // limiters/region.ts makes them
+  return names.openNamed(maker, region, name, options);
+};

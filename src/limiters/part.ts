@@ -13,8 +13,13 @@ export interface Part extends Limiter {
   readonly identity: string | undefined;
   /** Rings when the limit changes; undefined if it cannot. @internal */
   readonly changes?: Bell;
-  /** Takes `n` tokens, or none. Some limiters read the clock again. @internal */
-  takeAt(nowUs: number, n: number): boolean;
+  /**
+   * Takes `n` tokens, or none, at a reading that the caller made during its call; without one, the
+   * limiter reads the clock itself. Windows always do.
+   *
+   * @internal
+   */
+  take(n: number, nowUs?: number): boolean;
   /** Identifies this thread's latest take, for {@link giveBack}. @internal */
   receipt(): object | undefined;
   /** Takes tokens back if that is exact; otherwise they lapse, and it returns false. @internal */
@@ -22,7 +27,7 @@ export interface Part extends Limiter {
 }
 
 export function isPart(limiter: unknown): limiter is Part {
-  return typeof (limiter as Partial<Part> | null | undefined)?.takeAt === 'function';
+  return (limiter as Partial<Part> | null | undefined)?.takeback !== undefined;
 }
 
 /** A limiter, and the number of times it was given to `allOf`. */
@@ -60,8 +65,8 @@ export class Member {
     return this.part.takeback === 'any' ? share : Math.floor(share);
   }
 
-  takeAt(nowUs: number, n: number): boolean {
-    return this.part.takeAt(nowUs, this.sum(n));
+  take(n: number, nowUs?: number): boolean {
+    return this.part.take(this.sum(n), nowUs);
   }
 
   giveBack(n: number, receipt?: object): boolean {

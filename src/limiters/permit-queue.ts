@@ -3,8 +3,7 @@ import { Agenda, type Appointment } from '../time/agenda.ts';
 import type { Clock } from '../time/clock.ts';
 import { sleepOrWake } from '../time/sleep-or-wake.ts';
 import { systemClock } from '../time/system-clock.ts';
-import { sleepOrLook } from './moving-sleep.ts';
-import { checkPossible, timedOut, type Wait } from './waiting.ts';
+import { checkPossible, sleepOrLook, timedOut, type Wait } from './waiting.ts';
 
 /**
  * A thread may be terminated before it wakes the callers that it served, so look again after this.

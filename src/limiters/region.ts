@@ -5,7 +5,7 @@ import { Region as RegionBase, type RegionHandle } from '../memory/region.ts';
 import { memoryOf, type RegionOptions } from '../memory/region-memory.ts';
 import { shown } from '../options.ts';
 import { openNamed } from './named-limiter.ts';
-import type { LimiterNames } from './opening-by-name.ts';
+import type { LimiterNames } from './opening.ts';
 
 const NAMES: LimiterNames = { named, openNamed };
 

@@ -11,6 +11,8 @@ export interface SemaphoreOptions extends SharedOptions {
   /**
    * The most permits that `reconfigure` can set: an integer from 1 to 65,535. Default 128, or
    * `permits` if that is more. With the default a semaphore takes 14 KiB; with 4,000, 198 KiB.
+   * However many, at most 8,192 callers can hold permits or wait in the queue at a time; further
+   * ones wait for that.
    */
   readonly maxPermits?: number;
   /**

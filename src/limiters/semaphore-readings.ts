@@ -47,10 +47,14 @@ export abstract class SemaphoreReadings extends Described {
     return this.kernel.holdMs || Number.POSITIVE_INFINITY;
   }
 
-  /** Returns the number of free permits; 0 while more are in use than {@link permits}. */
+  /**
+   * Returns the number of free permits; 0 while more are in use than {@link permits}, and while
+   * 8,192 callers hold permits or wait, because one more cannot take any.
+   */
   available(): number {
     this.keeper.expire();
-    return Math.max(0, this.kernel.look().available);
+    const available = Math.max(0, this.kernel.look().available);
+    return available === 0 || this.kernel.hasRoom ? available : 0;
   }
 
   /** Returns the number of permits in use by all threads. */

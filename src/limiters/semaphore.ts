@@ -4,10 +4,16 @@ import { openSemaphore, type Seat } from '../kernel/semaphore/host.ts';
 import { checkOptions } from '../known-options.ts';
 import type { KernelName } from '../memory/handle.ts';
 import { hasThreadIds } from '../memory/thread-id.ts';
-import { checkNumber, shown } from '../options.ts';
-import type { OpenOptions } from './named-limiter.ts';
-import { checkShared, find, handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
-import { openByName } from './opening-by-name.ts';
+import { checkMade, checkNumber, shown } from '../options.ts';
+import type { OpenOptions } from './opening.ts';
+import {
+  checkShared,
+  find,
+  handleOf,
+  type LimiterHandle,
+  type OpenLimiter,
+  openByName,
+} from './opening.ts';
 import type { Permit } from './permit.ts';
 import { runWithPermit } from './permit-run.ts';
 import type { Region } from './region.ts';
@@ -43,7 +49,7 @@ export class Semaphore extends SemaphoreReadings {
   readonly #opened: OpenLimiter<'semaphore'>;
 
   private constructor(opened: OpenLimiter<'semaphore'>) {
-    const { clock, cell, kernel } = opened;
+    const { clock, cell, kernel } = checkMade(new.target, opened, 'cell');
     super(
       openSemaphore(cell, kernel, () => clock.rouse?.()),
       clock,
@@ -87,7 +93,9 @@ export class Semaphore extends SemaphoreReadings {
    * @throws HandleError if `handle` is not a semaphore's, or its memory is damaged.
    */
   static attach(handle: LimiterHandle<'semaphore'>): Semaphore {
-    return new Semaphore(find('semaphore', handle, openSemaphoreCell));
+    const semaphore = new Semaphore(find('semaphore', handle, openSemaphoreCell));
+    semaphore.kernel.leaveAtThreadEnd();
+    return semaphore;
   }
 
   /** Send this to another thread and pass it to `attach` there. */
@@ -206,9 +214,21 @@ export class Semaphore extends SemaphoreReadings {
       throw new TypeError('watch requires Node.js 20.16 or 22.3; before, use holdMs');
     }
     const threadId = checkNumber('worker.threadId', worker.threadId, { min: 1, integer: true });
-    worker.once('exit', () => void this.kernel.recover(threadId));
+    let recoveries = watched.get(worker);
+    if (recoveries === undefined) {
+      const all: (() => void)[] = [];
+      watched.set(worker, all);
+      worker.once('exit', () => {
+        for (const recover of all) recover();
+      });
+      recoveries = all;
+    }
+    recoveries.push(() => void this.kernel.recover(threadId));
   }
 }
+
+/** What to do when a worker exits: one listener for all semaphores that watch it. */
+const watched = /* @__PURE__ */ new WeakMap<WatchedWorker, (() => void)[]>();
 
 /** How `open` creates one. */
 const NAMED = {

@@ -1,19 +1,20 @@
 import { boundsOf, createWindowCell, openWindowCell } from '../kernel/window/cell.ts';
+import { openWindow } from '../kernel/window/host.ts';
 import { checkLimit, checkWindowLimit } from '../kernel/window/limit.ts';
-import { openSlidingLog } from '../kernel/window/sliding-log.ts';
 import { clockTicks, LOG_EPOCH_TICKS } from '../kernel/window/time.ts';
 import { checkOptions, joined, type Known } from '../known-options.ts';
+import { checkMade } from '../options.ts';
 import type { Description } from './described.ts';
-import type { OpenOptions } from './named-limiter.ts';
+import type { OpenOptions } from './opening.ts';
 import {
   checkShared,
   find,
   type LimiterHandle,
   type OpenLimiter,
+  openByName,
   SHARED_OPTIONS,
   type SharedOptions,
 } from './opening.ts';
-import { openByName } from './opening-by-name.ts';
 import type { Takeback } from './part.ts';
 import type { Region } from './region.ts';
 import { slidingLogCell } from './terms.ts';
@@ -64,7 +65,7 @@ export class SlidingLog extends WindowLimiter<'sliding-log'> {
   readonly maxLimit: number;
 
   private constructor(opened: OpenLimiter<'sliding-log'>) {
-    super(opened, openSlidingLog(opened.cell, opened.kernel));
+    super(checkMade(new.target, opened, 'cell'), openWindow(opened.cell, opened.kernel));
     this.maxLimit = boundsOf(opened.cell).maxLimit;
   }
 
@@ -130,7 +131,6 @@ export class SlidingLog extends WindowLimiter<'sliding-log'> {
    * too. Waiting callers try again. Omitted fields keep their value.
    *
    * @throws RangeError, TypeError for an invalid field, naming it; `limit` is at most `maxLimit`.
-   * @throws RateLimitError `ERR_RECONFIGURE_BUSY` if too many threads reconfigure at once.
    */
   reconfigure(change: WindowChange): void {
     this.change(change);

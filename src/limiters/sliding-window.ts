@@ -1,23 +1,23 @@
 import { boundsOf, createWindowCell, openWindowCell } from '../kernel/window/cell.ts';
+import { openWindow } from '../kernel/window/host.ts';
 import { checkLimit, checkWindowLimit, firstSlotWord } from '../kernel/window/limit.ts';
-import { openSlidingWindow } from '../kernel/window/sliding-window.ts';
 import { clockTicks } from '../kernel/window/time.ts';
 import { checkOptions, joined, type Known } from '../known-options.ts';
+import { checkMade } from '../options.ts';
 import type { Description } from './described.ts';
-import type { OpenOptions } from './named-limiter.ts';
+import type { OpenOptions } from './opening.ts';
 import {
   checkShared,
   find,
   type LimiterHandle,
   type OpenLimiter,
+  openByName,
   SHARED_OPTIONS,
   type SharedOptions,
 } from './opening.ts';
-import { openByName } from './opening-by-name.ts';
-import { RefundableWindowLimiter } from './refundable-window.ts';
 import type { Region } from './region.ts';
 import { slidingWindowCell } from './terms.ts';
-import { takenAtFirst, type WindowChange } from './window.ts';
+import { takenAtFirst, type WindowChange, WindowLimiter } from './window.ts';
 
 const DEFAULT_SLOTS = 10;
 
@@ -72,14 +72,14 @@ const OPTIONS: Known<SlidingWindowOptions> = /* @__PURE__ */ joined(SHARED_OPTIO
  * if (window.tryConsume()) serve();
  * ```
  */
-export class SlidingWindow extends RefundableWindowLimiter<'sliding-window'> {
+export class SlidingWindow extends WindowLimiter<'sliding-window'> {
   /** Number of slots in the window. */
   readonly slots: number;
   /** The largest limit that `reconfigure` can set. */
   readonly maxLimit: number;
 
   private constructor(opened: OpenLimiter<'sliding-window'>) {
-    super(opened, openSlidingWindow(opened.cell, opened.kernel));
+    super(checkMade(new.target, opened, 'cell'), openWindow(opened.cell, opened.kernel));
     const { slots, maxLimit } = boundsOf(opened.cell);
     this.slots = slots;
     this.maxLimit = maxLimit;
@@ -160,7 +160,6 @@ export class SlidingWindow extends RefundableWindowLimiter<'sliding-window'> {
    * value.
    *
    * @throws RangeError, TypeError for an invalid field, naming it; `limit` is at most `maxLimit`.
-   * @throws RateLimitError `ERR_RECONFIGURE_BUSY` if too many threads reconfigure at once.
    */
   reconfigure(change: WindowChange): void {
     this.change(change);

@@ -8,19 +8,19 @@ import {
 } from '../kernel/window/sometimes.ts';
 import { checkOptions, type Known } from '../known-options.ts';
 import type { KernelName } from '../memory/handle.ts';
-import { shown } from '../options.ts';
+import { checkMade, shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
 import { Described, type Description } from './described.ts';
-import type { OpenOptions } from './named-limiter.ts';
+import type { OpenOptions } from './opening.ts';
 import {
   checkShared,
   find,
   handleOf,
   type LimiterHandle,
   type OpenLimiter,
+  openByName,
   type SharedOptions,
 } from './opening.ts';
-import { openByName } from './opening-by-name.ts';
 import { Reading } from './reading.ts';
 import type { Region } from './region.ts';
 import { sometimesCell } from './terms.ts';
@@ -66,7 +66,7 @@ export class Sometimes extends Described {
 
   private constructor(opened: OpenLimiter<'sometimes'>) {
     super();
-    this.#opened = opened;
+    this.#opened = checkMade(new.target, opened, 'cell');
     this.#kernel = openSometimes(opened.cell, opened.kernel);
     this.clock = opened.clock;
     this.#reading = new Reading(opened.clock);

@@ -1,15 +1,15 @@
 import { openBucketCell } from '../kernel/bucket/cell.ts';
-import { limitCountOf, liveLimits, openTokenBucketCell } from '../kernel/bucket/composite-cell.ts';
 import { liveRecord } from '../kernel/bucket/record.ts';
-import type { Schedule } from '../kernel/bucket/schedule.ts';
 import { WHEN_FULL } from '../kernel/constants.ts';
 import { openKeyedCell, readTable } from '../kernel/keyed/cell.ts';
 import { liveLimits as liveTableLimits } from '../kernel/keyed/limit-records.ts';
+import { layoutOf, liveLimits, openLimitSetCell } from '../kernel/limit-set/cell.ts';
 import { configurationOf, openSemaphoreCell, permitsOf } from '../kernel/semaphore/cell.ts';
 import { boundsOf, openWindowCell } from '../kernel/window/cell.ts';
 import { liveWindow } from '../kernel/window/record.ts';
 import { openSometimesCell, readOccasions } from '../kernel/window/sometimes.ts';
 import type { CellPlace } from '../memory/cell.ts';
+import type { CellKind } from '../memory/layout.ts';
 import type { Region } from '../memory/region.ts';
 import { limitOf } from './limit.ts';
 
@@ -25,15 +25,29 @@ export interface Cell {
 /** Opens a cell of one kind and checks it. */
 export type Opener = (region: Region, offset: number, nonce: number) => Cell;
 
-function continuous({ rate, burst }: Pick<Schedule, 'rate' | 'burst'>): Terms {
-  return { rate, burst };
+export function bucketCell(region: Region, offset: number, nonce: number): Cell {
+  const place = openBucketCell(region, offset, 'token-bucket', nonce);
+  return { place, terms: limitOf(liveRecord(place).schedule) };
 }
 
-export function bucketCell(region: Region, offset: number, nonce: number): Cell {
-  const place = openTokenBucketCell(region, offset, 'token-bucket', nonce);
-  const count = limitCountOf(place);
-  if (count === 1) return { place, terms: limitOf(liveRecord(place).schedule) };
-  return { place, terms: { limits: liveLimits(place, count).schedules.map(continuous) } };
+export function limitSetCell(region: Region, offset: number, nonce: number): Cell {
+  const place = openLimitSetCell(region, offset, 'limit-set', nonce);
+  return { place, terms: { limits: limitsOf(place) } };
+}
+
+export function keyedLimitSetCell(region: Region, offset: number, nonce: number): Cell {
+  const place = openLimitSetCell(region, offset, 'keyed-limit-set', nonce);
+  return { place, terms: { limits: limitsOf(place), ...tableTerms(layoutOf(place)) } };
+}
+
+function limitsOf(place: CellPlace): Terms[] {
+  return liveLimits(place).schedules.map(({ rate, burst }) => ({ rate, burst }));
+}
+
+/** The terms of every table. */
+function tableTerms({ entries, whenFull }: { entries: number; whenFull: number }): Terms {
+  const [policy] = Object.entries(WHEN_FULL).find(([, number]) => number === whenFull) ?? [];
+  return { capacity: entries / 2, whenFull: policy };
 }
 
 export function leakyCell(region: Region, offset: number, nonce: number): Cell {
@@ -64,21 +78,13 @@ function tables(
 ): Opener {
   return (region, offset, nonce) => {
     const place = openKeyedCell(region, offset, kind, nonce);
-    const { entries, whenFull, recordsAt, limitCount, tiers, limitsPerKey } = readTable(place);
-    const { limits } = liveTableLimits(place, recordsAt, limitCount);
+    const layout = readTable(place);
+    const { limits } = liveTableLimits(place, layout.recordsAt, layout.limitCount);
     const [own, ...others] = limits;
-    const limit =
-      limitsPerKey > 0
-        ? { limits: limits.map(limitTerms) }
-        : {
-            ...limitTerms(own),
-            tiers: Object.fromEntries(others.map((other, i) => [tiers[i], limitTerms(other)])),
-          };
-    const names = Object.entries(WHEN_FULL);
-    const [policy] = names.find(([, number]) => number === whenFull) ?? [];
-    const capacity = entries / 2;
+    const tiers = others.map((other, i) => [layout.tiers[i], limitTerms(other)] as const);
+    const limit = { ...limitTerms(own), tiers: Object.fromEntries(tiers) };
     const intervalMs = kind === 'keyed-fixed-window' ? { intervalMs: own.pace / 1000 } : {};
-    return { place, terms: { ...limit, ...intervalMs, capacity, whenFull: policy } };
+    return { place, terms: { ...limit, ...intervalMs, ...tableTerms(layout) } };
   };
 }
 
@@ -99,10 +105,26 @@ export const fixedWindowCell = /* @__PURE__ */ windows('fixed-window');
 export const slidingWindowCell = /* @__PURE__ */ windows('sliding-window');
 export const slidingLogCell = /* @__PURE__ */ windows('sliding-log');
 
-export const keyedBucketCell = /* @__PURE__ */ tables('keyed-token-bucket', ({ pace, burst }) => ({
-  rate: pace,
-  burst,
-}));
+function continuous({ pace, burst }: { readonly pace: number; readonly burst: number }): Terms {
+  return { rate: pace, burst };
+}
+
+export const keyedBucketCell = /* @__PURE__ */ tables('keyed-token-bucket', continuous);
 export const keyedWindowCell = /* @__PURE__ */ tables('keyed-fixed-window', ({ burst }) => ({
   limit: burst,
 }));
+
+/** Opens the cells of every kind of limiter. */
+export const CELLS: Readonly<Record<CellKind, Opener>> = {
+  'token-bucket': bucketCell,
+  'leaky-bucket': leakyCell,
+  'fixed-window': fixedWindowCell,
+  'sliding-window': slidingWindowCell,
+  'sliding-log': slidingLogCell,
+  'keyed-token-bucket': keyedBucketCell,
+  'keyed-fixed-window': keyedWindowCell,
+  'limit-set': limitSetCell,
+  'keyed-limit-set': keyedLimitSetCell,
+  sometimes: sometimesCell,
+  semaphore: semaphoreCell,
+};

@@ -9,6 +9,12 @@ export interface TierOptions {
   readonly tier?: string;
 }
 
+/** Options of each call to a limiter that has no tiers. */
+export interface WithoutTiers {
+  /** No tier can be chosen. */
+  readonly tier?: never;
+}
+
 const OPTIONS: Known<TierOptions> = { tier: true };
 const MOST_TIERS = MAX_KEYED_LIMITS - 1;
 const LONGEST_NAME = 64;

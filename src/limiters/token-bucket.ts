@@ -1,47 +1,36 @@
-import { createBucketCell } from '../kernel/bucket/cell.ts';
-import { HostedComposite } from '../kernel/bucket/composite.ts';
-import { createCompositeCell, openTokenBucketCell } from '../kernel/bucket/composite-cell.ts';
-import { Tenure } from '../kernel/bucket/record.ts';
-import type { Schedule } from '../kernel/bucket/schedule.ts';
+import { createBucketCell, openBucketCell } from '../kernel/bucket/cell.ts';
+import { type HostedBucket, openBucket } from '../kernel/bucket/host.ts';
 import { checkOptions, joined, type Known } from '../known-options.ts';
-import { checkNumber } from '../options.ts';
 import { Bucket } from './bucket.ts';
 import type { Description } from './described.ts';
-import { LEASE_SIZE, Lease, type LeaseOptions } from './lease.ts';
+import { Lease, type LeaseOptions } from './lease.ts';
 import {
   type BucketLimit,
-  type ContinuousLimit,
+  changedSchedule,
+  initialTokens,
   LIMIT_OPTIONS,
   type LimitChange,
   limitOf,
+  scheduleOf,
   startUs,
 } from './limit.ts';
-import type { OpenOptions } from './named-limiter.ts';
+import type { OpenOptions } from './opening.ts';
 import {
   checkShared,
   find,
   type LimiterHandle,
+  type OpenLimiter,
+  openByName,
   SHARED_OPTIONS,
   type SharedOptions,
 } from './opening.ts';
-import { openByName } from './opening-by-name.ts';
 import type { Region } from './region.ts';
-import {
-  changeOf,
-  initialOf,
-  type LimitsChange,
-  type SeveralLimits,
-  schedulesOf,
-} from './several-limits.ts';
 import { bucketCell } from './terms.ts';
 
 /** Options of {@link TokenBucket.create}. */
-export type TokenBucketOptions = (BucketLimit | SeveralLimits) &
+export type TokenBucketOptions = BucketLimit &
   SharedOptions & {
-    /**
-     * Initial number of tokens: 0 to `burst`; with several limits, the number under each, at most
-     * the smallest burst. Default: full.
-     */
+    /** Initial number of tokens: 0 to `burst`. Default: full. */
     readonly initial?: number;
     /**
      * With a quantum: the instant of one fill in milliseconds since the Unix epoch, such as
@@ -53,11 +42,9 @@ export type TokenBucketOptions = (BucketLimit | SeveralLimits) &
   };
 
 const OPTIONS: Known<TokenBucketOptions> = /* @__PURE__ */ joined(LIMIT_OPTIONS, SHARED_OPTIONS, {
-  limits: true,
   initial: true,
   alignToMs: true,
 });
-const CHANGE_OPTIONS = /* @__PURE__ */ joined(LIMIT_OPTIONS, { limits: true });
 
 /**
  * A token bucket shared by any number of threads. `rate` tokens flow in per second, the bucket
@@ -77,32 +64,26 @@ const CHANGE_OPTIONS = /* @__PURE__ */ joined(LIMIT_OPTIONS, { limits: true });
  * ```
  */
 export class TokenBucket extends Bucket<'token-bucket'> {
+  /** @internal */
+  declare protected readonly kernel: HostedBucket;
+
+  private constructor(opened: OpenLimiter<'token-bucket'>) {
+    super(opened, openBucket);
+  }
+
   /**
-   * Creates a bucket, full unless `initial` says otherwise. Pass `limits` for several limits: a
-   * call is admitted if all of them admit it, and then counts against each, in one atomic step.
+   * Creates a bucket, full unless `initial` says otherwise.
    *
-   * @example
-   * ```ts
-   * const bucket = TokenBucket.create({
-   *   limits: [
-   *     { rate: 10, burst: 10 },
-   *     { rate: per(100, 'minute'), burst: 100 },
-   *   ],
-   * });
-   * ```
    * @throws RangeError, TypeError for an invalid option, naming it.
    * @throws RateLimitError `ERR_REGION_FULL` if `region` has no room.
    */
   static create(options: TokenBucketOptions): TokenBucket {
-    const schedules = schedulesOf(checkOptions(options, OPTIONS));
-    const initials = initialOf(schedules, options.initial);
+    const schedule = scheduleOf(checkOptions(options, OPTIONS));
+    const initial = initialTokens([schedule], options.initial) ?? schedule.burst;
     const { clock, region, stats, kernel } = checkShared(options);
     const kind = 'token-bucket';
-    const shared = { nowUs: startUs(clock, options), stats, region, kernel };
-    const cell =
-      schedules.length === 1
-        ? createBucketCell({ kind, schedule: schedules[0], initial: initials[0], ...shared })
-        : createCompositeCell({ schedules, initial: initials, ...shared });
+    const nowUs = startUs(clock, options);
+    const cell = createBucketCell({ kind, schedule, nowUs, initial, stats, region, kernel });
     return new TokenBucket({ kind, cell, clock, kernel });
   }
 
@@ -129,30 +110,16 @@ export class TokenBucket extends Bucket<'token-bucket'> {
    * @throws HandleError if `handle` is not a token bucket's, or its memory is damaged.
    */
   static attach(handle: LimiterHandle<'token-bucket'>): TokenBucket {
-    return new TokenBucket(find('token-bucket', handle, openTokenBucketCell));
+    return new TokenBucket(find('token-bucket', handle, openBucketCell));
   }
 
-  /** The largest number of tokens in the bucket; with several limits, the smallest burst. */
+  /** The largest number of tokens in the bucket. */
   get burst(): number {
     return this.limit;
   }
 
-  /** The limits in force, in the order given. */
-  get limits(): readonly ContinuousLimit[] {
-    return this.#schedules().map(({ rate, burst }) => ({ rate, burst }));
-  }
-
-  #schedules(): readonly Schedule[] {
-    const { kernel } = this;
-    return kernel instanceof HostedComposite ? kernel.live().schedules : [kernel.schedule()];
-  }
-
   /** @internal */
   protected override describe(): Description {
-    if (this.kernel instanceof HostedComposite) {
-      const limits = this.limits.map(({ rate, burst }) => `${burst} at ${rate}/s`).join(' and ');
-      return ['TokenBucket', { limits, ...this.contents() }];
-    }
     const { rate, burst, ...fills } = limitOf(this.schedule);
     return ['TokenBucket', { rate, ...fills, burst, ...this.contents() }];
   }
@@ -164,8 +131,7 @@ export class TokenBucket extends Bucket<'token-bucket'> {
    * @throws RangeError, TypeError if `size` is not an integer from 1 to 1,048,576.
    */
   lease(options: LeaseOptions): Lease {
-    const size = checkNumber('size', checkOptions(options, { size: true }).size, LEASE_SIZE);
-    return new Lease(this, this.kernel, new Tenure(this.place), size);
+    return new Lease(this, this.kernel, options);
   }
 
   /**
@@ -174,19 +140,15 @@ export class TokenBucket extends Bucket<'token-bucket'> {
    * years' worth. Waiting callers keep their places in the queue, and each wakes when its tokens
    * are due under the new limit. Omitted fields keep their value.
    *
-   * If the bucket has several limits, pass one change for each: `{ limits: [{}, { rate: 5 }] }`.
-   * All of them change at the same instant.
-   *
    * @throws RangeError, TypeError for an invalid option, naming it.
-   * @throws RateLimitError `ERR_RECONFIGURE_BUSY` if too many threads reconfigure at once.
    */
-  reconfigure(limit: LimitChange | LimitsChange): void {
-    checkOptions(limit, CHANGE_OPTIONS, 'limit');
-    const { kernel } = this;
-    const isComposite = kernel instanceof HostedComposite;
-    const change = changeOf(isComposite ? kernel.count : 1, limit);
-    if (isComposite) kernel.change(this.clock.now(), change);
-    else kernel.reconfigure(this.clock.now(), change([kernel.schedule()])[0] as Schedule); // one
+  reconfigure(limit: LimitChange): void {
+    const change = checkOptions(limit, LIMIT_OPTIONS, 'limit');
+    const { clock } = this;
+    this.kernel.reconfigure(
+      () => clock.now(),
+      (inForce) => changedSchedule(inForce, change),
+    );
     this.announce();
   }
 }
@@ -198,6 +160,6 @@ const NAMED = {
   create: (options: TokenBucketOptions) => TokenBucket.create(options),
   attach: (handle: LimiterHandle<'token-bucket'>) => TokenBucket.attach(handle),
   cell: bucketCell,
-  changeable: ['rate', 'burst', 'quantum', 'fillIntervalMs', 'limits'],
+  changeable: ['rate', 'burst', 'quantum', 'fillIntervalMs'],
   reconfigure: (limiter: TokenBucket, change: never) => limiter.reconfigure(change),
 };

@@ -1,10 +1,13 @@
 import { RateLimitError } from '../errors.ts';
 import { checkOptions, type Known } from '../known-options.ts';
+import type { Alarm } from '../memory/alarm.ts';
+import type { Bell } from '../memory/bell.ts';
 import { checkFlag, checkNumber, checkSpanMs } from '../options.ts';
-import type { Clock } from '../time/clock.ts';
+import type { BlockingSleepOptions, Clock, Precision, SleepOptions } from '../time/clock.ts';
 import { preciseByDefault } from '../time/precise.ts';
+import { sleepOrWake } from '../time/sleep-or-wake.ts';
 import type { Waited, WaitOptions } from './limiter.ts';
-import { sleepOrLook, type Watch } from './moving-sleep.ts';
+import type { Reservation } from './reservation.ts';
 
 /** Checked wait options with defaults. */
 export interface Wait {
@@ -44,10 +47,11 @@ function checkMaxWaiting(value: unknown): number {
   return checkNumber('maxWaiting', value, { min: 0, integer: true });
 }
 
-export function timedOut(n: number, timeoutMs: number): RateLimitError {
+export function timedOut(n: number, timeoutMs: number, options?: ErrorOptions): RateLimitError {
   return new RateLimitError(
     'ERR_RATE_LIMIT_TIMEOUT',
     `n = ${n} cannot be granted within timeoutMs = ${timeoutMs}`,
+    options,
   );
 }
 
@@ -92,6 +96,107 @@ export class Waiters implements WaitCount {
 
   leave(): void {
     this.count--;
+  }
+}
+
+/** Counts this thread's waiting callers for each key. */
+export class KeyWaiters {
+  readonly #all = new Waiters();
+  /** Only keys with waiting callers. */
+  readonly #ofKey = new Map<string, Waiters>();
+
+  /** Number of waiting callers of all keys. */
+  get count(): number {
+    return this.#all.count;
+  }
+
+  /** Counts the waiting callers of one key. */
+  of(key: string): WaitCount {
+    const all = this.#all;
+    const ofKey = this.#ofKey;
+    return {
+      get count() {
+        return ofKey.get(key)?.count ?? 0;
+      },
+      enter() {
+        const waiters = ofKey.get(key) ?? new Waiters();
+        ofKey.set(key, waiters);
+        waiters.enter();
+        all.enter();
+      },
+      leave() {
+        all.leave();
+        const waiters = ofKey.get(key);
+        waiters?.leave();
+        if (waiters?.count === 0) ofKey.delete(key);
+      },
+    };
+  }
+}
+
+/** An alarm and the bell that sets it off. */
+export interface Watch {
+  readonly changes: Bell;
+  readonly alarm: Alarm;
+}
+
+/** Call this before reading the limit, so that no change in between is missed. */
+export function watch(changes: Bell): Watch {
+  return { changes, alarm: changes.alarm() };
+}
+
+/**
+ * Resolves with true when the reservation is due; with false if that moves past the deadline. For
+ * callers without a line.
+ */
+export async function sleepUntilDue(
+  clock: Clock,
+  changes: Bell,
+  reservation: Reservation,
+  deadlineUs: number,
+  options: SleepOptions,
+): Promise<boolean> {
+  for (;;) {
+    const alarm = changes.alarm();
+    // Read the clock first: tokens due by then stay due, whatever changes afterwards.
+    const nowUs = clock.now();
+    const { dueUs } = reservation;
+    if (dueUs <= nowUs) return true;
+    if (dueUs > deadlineUs) return false;
+    await sleepOrWake(clock, dueUs, options, (wake) => changes.onRing(alarm, wake));
+  }
+}
+
+/** A thread that changes a limit may be terminated before it rings, so look again after this time. */
+const LOOK_MS = 1000;
+
+/** Blocks the thread until an instant or the alarm, for a second at most. */
+export function sleepOrLook(
+  clock: Clock,
+  nowUs: number,
+  untilUs: number,
+  options: BlockingSleepOptions,
+): void {
+  const lookUs = nowUs + Math.min(options.alarm?.lookMs ?? LOOK_MS, LOOK_MS) * 1000;
+  if (untilUs <= lookUs) clock.sleepSync(untilUs, options);
+  else clock.sleepSync(lookUs, { ...options, strict: false });
+}
+
+/** Blocks the thread until the reservation is due; false if that moves past the deadline. */
+export function sleepUntilDueSync(
+  clock: Clock,
+  changes: Bell,
+  reservation: Reservation,
+  deadlineUs: number,
+  { strict, precise }: Precision,
+): boolean {
+  for (;;) {
+    const alarm = changes.alarm();
+    const nowUs = clock.now();
+    const { dueUs } = reservation;
+    if (dueUs <= nowUs) return true;
+    if (dueUs > deadlineUs) return false;
+    sleepOrLook(clock, nowUs, dueUs, { strict, precise, alarm });
   }
 }
 

@@ -13,12 +13,11 @@ import { type Decision, decisionOf } from './decision.ts';
 import { Described } from './described.ts';
 import type { BlockingWaitOptions, Waited, WaitOptions } from './limiter.ts';
 import { Line } from './line.ts';
-import { type Watch, watch } from './moving-sleep.ts';
 import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
 import type { Part, Takeback } from './part.ts';
 import { Reading } from './reading.ts';
 import { type LimiterStats, statsOf } from './stats.ts';
-import { checkWait, NO_INSTANT_US, type Source, waitHere } from './waiting.ts';
+import { checkWait, NO_INSTANT_US, type Source, type Watch, waitHere, watch } from './waiting.ts';
 
 /** Windows and logs count whole tokens only. */
 export function checkWhole(n: unknown): number {
@@ -141,7 +140,7 @@ export abstract class WindowLimiter<Kind extends CellKind> extends Described imp
   }
 
   /** @internal */
-  takeAt(_nowUs: number, n: number): boolean {
+  take(n: number): boolean {
     return this.#kernel.take(n, this.reading);
   }
 
@@ -151,8 +150,15 @@ export abstract class WindowLimiter<Kind extends CellKind> extends Described imp
   }
 
   /** @internal */
-  giveBack(_n: number, receipt: Receipt): boolean {
-    return this.#kernel.cancel(receipt);
+  giveBack(n: number, receipt: Receipt): boolean {
+    return this.#kernel.cancel(receipt) || this.putBack(n) === n;
+  }
+
+  /** Puts back tokens and wakes waiting callers. @internal */
+  protected putBack(n: number): number {
+    const returned = this.#kernel.returnTokens(checkWhole(n), this.reading);
+    if (returned > 0) this.wakeWaiters();
+    return returned;
   }
 
   /** Takes as many tokens as are available, up to `n`, and returns their number. */

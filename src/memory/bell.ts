@@ -1,5 +1,6 @@
 import type { Alarm } from './alarm.ts';
 import { type Round, roundOf } from './round.ts';
+import { timers } from './timers.ts';
 
 /** Polling interval where `Atomics.waitAsync` is missing. */
 const POLL_MS = 10;
@@ -86,7 +87,7 @@ export class Bell {
     if (this.#isWatching) return;
     this.#isWatching = true;
     if (Atomics.waitAsync === undefined) {
-      setTimeout(this.#look, POLL_MS);
+      timers.start(this.#look, POLL_MS);
       return;
     }
     this.#value = value;

@@ -42,14 +42,15 @@ export function allocateCell(region: Region | undefined, bytes: number, stats: b
   return place;
 }
 
+/** A number that tells one cell from another that was or is at the same place. */
+export function newNonce(): number {
+  return Math.floor(Math.random() * 2 ** 31);
+}
+
 /** Makes a cell attachable. Call this last, after all its contents are written. */
-export function publishCell(
-  { region, offset }: CellPlace,
-  kind: AnyKind,
-  number: number = NUMBERS[kind],
-): void {
-  region.i32[(offset + CELL.nonce) >> 2] = Math.floor(Math.random() * 2 ** 31);
-  Atomics.store(region.i32, (offset + CELL.kind) >> 2, number);
+export function publishCell({ region, offset }: CellPlace, kind: AnyKind): void {
+  region.i32[(offset + CELL.nonce) >> 2] = newNonce();
+  Atomics.store(region.i32, (offset + CELL.kind) >> 2, NUMBERS[kind]);
 }
 
 /**
@@ -84,13 +85,12 @@ export function openCell(
   kind: AnyKind,
   nonce: number,
   bytes: number,
-  number: number = NUMBERS[kind],
 ): CellPlace {
   const place = { region, offset, bytes };
   if (!region.holds(offset, bytes)) {
     throw new HandleError('ERR_REGION_INVALID', `no ${kind} is at offset ${offset}`);
   }
-  if (!isKind(region, offset, number)) {
+  if (!isKind(region, offset, NUMBERS[kind])) {
     throw new HandleError('ERR_REGION_INVALID', `no ${kind} is at offset ${offset}`);
   }
   if (nonceOf(place) !== nonce) {

@@ -1,6 +1,7 @@
 import { REGION } from './layout.ts';
 import type { Region } from './region.ts';
 import { markOf, processOfMark } from './thread-mark.ts';
+import { timers } from './timers.ts';
 
 /** A thread may be terminated while it creates a limiter, so others go ahead after this time. */
 const PATIENCE_MS = 2000;
@@ -21,14 +22,14 @@ export class Naming {
 
   begin(): void {
     const { i32, sharing } = this.#region;
-    const giveUpAt = performance.now() + PATIENCE_MS;
+    const giveUpAt = timers.nowMs() + PATIENCE_MS;
     let holder = 0;
     for (;;) {
       const seen = Atomics.compareExchange(i32, REGION.naming, holder, this.#mark);
       if (seen === holder) return;
       holder = 0;
       if (seen === this.#mark) return; // left by an earlier thread with the same id
-      const isOver = performance.now() > giveUpAt || sharing?.hasEnded(processOfMark(seen));
+      const isOver = timers.nowMs() > giveUpAt || sharing?.hasEnded(processOfMark(seen));
       if (isOver) holder = seen;
       else pause(i32, REGION.naming, seen);
     }

@@ -1,5 +1,5 @@
 import { HandleError, RateLimitError } from '../errors.ts';
-import { shown } from '../options.ts';
+import { checkMade, shown } from '../options.ts';
 import {
   LINE_BYTES,
   REGION,
@@ -52,7 +52,7 @@ class RegionBase {
   /** @internal */
   protected constructor(memory: SharedMemory, buffer: SharedArrayBuffer) {
     this.#memory = memory;
-    this.buffer = buffer;
+    this.buffer = checkMade(new.target, buffer, 'byteLength', `${new.target.name}.create()`);
     const bytes = Math.min(buffer.byteLength, MAX_BYTES);
     this.i32 = new Int32Array(buffer, 0, bytes >>> 2);
     this.i64 = new BigInt64Array(buffer, 0, bytes >>> 3);
@@ -117,6 +117,12 @@ class RegionBase {
   /** Send this to another thread and pass it to `Region.attach` there. */
   get handle(): RegionHandle {
     return { zerotime: 'region', version: REGION_VERSION, memory: this.#memory, ...this.place };
+  }
+
+  /** Called by `JSON.stringify`: its size and file, without its memory. */
+  toJSON(): Readonly<Record<string, number | string>> {
+    const { sharing, buffer, bytesFree } = this;
+    return { bytes: buffer.byteLength, bytesFree, ...(sharing && { path: sharing.path }) };
   }
 
   /** The fields of a handle by which other processes find the region. @internal */

@@ -1,3 +1,5 @@
+import { timers } from './timers.ts';
+
 /** Waits that are ended in one turn of the event loop. */
 const ENDS_PER_TURN = 256;
 
@@ -14,7 +16,7 @@ export interface Waiting {
 
 /** Starts a timer that does not keep the event loop alive. */
 export function onTimer(ms: number, action: () => void): void {
-  const timer: { unref?(): void } | number = setTimeout(action, ms);
+  const timer: { unref?(): void } | number = timers.start(action, ms);
   if (typeof timer === 'object') timer.unref?.();
 }
 

@@ -3,6 +3,7 @@ import { nodeModule } from './node-module.ts';
 /** The parts of `node:worker_threads` used here. */
 interface Threads {
   readonly threadId: number;
+  readonly isMainThread: boolean;
 }
 
 /** Random ids, for threads without one, start here. Those of Node.js count from 0. */
@@ -26,4 +27,20 @@ export function hasThreadIds(): boolean {
 export function ownThreadId(): number {
   known ??= threads()?.threadId ?? RANDOM_FROM + Math.floor(Math.random() * (RANDOM_FROM - 1));
   return known;
+}
+
+const ends = new Map<string, () => void>();
+
+/**
+ * Calls `end` when this worker thread of Node.js ends by itself. A thread that is terminated runs no
+ * more code. A second `end` of the same name replaces the first.
+ */
+export function atThreadEnd(name: string, end: () => void): void {
+  if (threads()?.isMainThread !== false) return;
+  if (ends.size === 0) {
+    globalThis.process.once('exit', () => {
+      for (const end of ends.values()) end();
+    });
+  }
+  ends.set(name, end);
 }

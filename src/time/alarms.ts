@@ -1,3 +1,4 @@
+import { timers } from '../memory/timers.ts';
 import type { AlarmBoard, SetAlarm } from './alarm-board.ts';
 import { alarmBoard, startAlarmThread } from './alarm-thread.ts';
 import { isPreciseByDefault } from './precise.ts';
@@ -78,7 +79,7 @@ export class Alarms {
       return undefined;
     }
     const ring = () => {
-      clearTimeout(guard);
+      timers.stop(guard);
       // Do not charge a sleeper woken by an earlier alarm's ring.
       const hasRung = !this.#board.clear(alarm);
       if (hasRung && !isSpent && !strict) this.#spend(dueUs);
@@ -87,10 +88,10 @@ export class Alarms {
     const cancel = () => {
       if (this.#sleepers.get(alarm.index) !== ring) return false;
       this.#sleepers.set(alarm.index, undefined);
-      clearTimeout(guard);
+      timers.stop(guard);
       return this.#board.cancel(alarm);
     };
-    const guard = setTimeout(
+    const guard = timers.start(
       () => {
         if (cancel()) this.#board.doubt();
         wake();

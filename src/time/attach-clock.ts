@@ -5,7 +5,8 @@ import { shown } from '../options.ts';
 import type { Clock, ClockHandle } from './clock.ts';
 import { ManualClock } from './manual-clock.ts';
 import { systemClock } from './system-clock.ts';
-import { TickerClock } from './ticker-clock.ts';
+import { TickerCell } from './ticker-cell.ts';
+import { TickerReader } from './ticker-reader.ts';
 
 /**
  * Returns the clock of a handle: the system's, or one in its own memory or the limiter's region.
@@ -18,8 +19,8 @@ export function attachClock(handle: ClockHandle, region?: Region): Clock {
   if (name === 'system') return systemClock;
   if (name === 'manual' && offset !== undefined && region !== undefined)
     return ManualClock.at(region, offset);
-  // `attach` checks the buffer.
+  // It checks the buffer.
   if (name === 'manual') return ManualClock.attach({ name, buffer: buffer as SharedArrayBuffer });
-  if (name === 'ticker') return TickerClock.attach({ name, buffer: buffer as SharedArrayBuffer });
+  if (name === 'ticker') return new TickerReader(TickerCell.open(buffer), systemClock);
   throw new HandleError('ERR_HANDLE_INVALID', `the handle's clock is unknown: ${shown(name)}`);
 }

@@ -1,6 +1,6 @@
 import { HandleError } from '../errors.ts';
 import { allocateCell, isKind, publishCell } from '../memory/cell.ts';
-import { CLOCK_KIND, REGION_CLOCK, REGION_CLOCK_BYTES } from '../memory/layout.ts';
+import { CELL, CLOCK_KIND, REGION_CLOCK, REGION_CLOCK_BYTES } from '../memory/layout.ts';
 import type { Region } from '../memory/region.ts';
 import { namesOf } from '../memory/region-names.ts';
 import { shown } from '../options.ts';
@@ -10,6 +10,7 @@ export interface ClockPlace {
   readonly buffer: SharedArrayBuffer;
   readonly now: number;
   readonly moves: number;
+  readonly nonce: number;
   /** Its cell, if it is in a region. */
   readonly offset?: number;
   /** In a region of several processes, how often sleepers look at it, in milliseconds. */
@@ -25,7 +26,7 @@ export function clockPlaceAt(region: Region, offset: unknown): ClockPlace {
   }
   const { buffer, lookMs, rings } = region;
   const [now, moves] = [offset + REGION_CLOCK.now, offset + REGION_CLOCK.moves];
-  return { buffer, now, moves, lookMs, rings, offset };
+  return { buffer, now, moves, nonce: offset + CELL.nonce, lookMs, rings, offset };
 }
 
 /** The cell of the clock with a name, which `start` initializes if it is new. */

@@ -37,8 +37,13 @@ export interface BlockingSleepOptions extends Precision {
  * clock. A limiter's handle includes its clock, so that all threads read the same one.
  */
 export interface Clock {
-  /** The kind of clock. `allOf` requires limiters whose clocks have the same name. */
+  /**
+   * The kind of clock. `allOf` requires limiters with the same clock: two clocks of your own are the
+   * same if they have the same name.
+   */
   readonly name: string;
+  /** The same number for all objects on one clock in shared memory. @internal */
+  readonly nonce?: number;
   /**
    * Returns the time in microseconds, fractions included. Must not call a keyed limiter, which may
    * read its clock in the middle of a call.
@@ -52,6 +57,11 @@ export interface Clock {
   rouse?(): void;
   /** The clock's part of a limiter's handle. */
   readonly handle: ClockHandle;
+}
+
+/** Whether two clocks always show the same time, also if they are two objects on one. */
+export function isSameClock(one: Clock, other: Clock): boolean {
+  return one === other || (one.name === other.name && one.nonce === other.nonce);
 }
 
 /** Attaches other threads to a clock; part of a limiter's handle. */

@@ -2,13 +2,14 @@ import { HandleError } from '../errors.ts';
 import { checkOptions } from '../known-options.ts';
 import { isOff } from '../memory/alarm.ts';
 import { Bell } from '../memory/bell.ts';
+import { newNonce } from '../memory/cell.ts';
 import { MANUAL_CLOCK, MANUAL_CLOCK_BYTES } from '../memory/layout.ts';
 import { readFields } from '../memory/read-fields.ts';
 import type { Region } from '../memory/region.ts';
 import { sharedBytes } from '../memory/shared-bytes.ts';
 import { addDouble, loadDouble, storeDouble } from '../memory/shared-double.ts';
 import { isShared } from '../memory/shared-memory.ts';
-import { checkNumber } from '../options.ts';
+import { checkMade, checkNumber } from '../options.ts';
 import { block } from './block.ts';
 import type { BlockingSleepOptions, Clock, ClockHandle, SleepOptions } from './clock.ts';
 import { type ClockPlace, clockPlaceAt, openClockCell } from './clock-cell.ts';
@@ -34,6 +35,8 @@ const MAX_MS = 2 ** 51 / 1000;
 export class ManualClock implements Clock {
   /** The kind of clock, as in its handle. */
   readonly name = 'manual';
+  /** @internal */
+  readonly nonce: number;
   readonly #place: ClockPlace;
   readonly #now: BigInt64Array<SharedArrayBuffer>;
   /** The same eight bytes. */
@@ -45,8 +48,9 @@ export class ManualClock implements Clock {
   readonly #sleepers: ManualSleepers;
 
   private constructor(place: ClockPlace) {
-    const { buffer, now, moves } = place;
+    const { buffer, now, moves, nonce } = checkMade(new.target, place, 'moves');
     this.#place = place;
+    this.nonce = new Int32Array(buffer, nonce, 1)[0] as number; // it has one element
     this.#now = new BigInt64Array(buffer, now, 1);
     this.#float = new Float64Array(buffer, now, 1);
     this.#moves = new Bell(new Int32Array(buffer, moves, 1), 0, place);
@@ -60,7 +64,9 @@ export class ManualClock implements Clock {
    */
   static create(options: { readonly nowMs?: number } = {}): ManualClock {
     const { nowMs = 0 } = checkOptions(options, { nowMs: true });
-    const clock = new ManualClock({ ...MANUAL_CLOCK, buffer: sharedBytes(MANUAL_CLOCK_BYTES) });
+    const buffer = sharedBytes(MANUAL_CLOCK_BYTES);
+    new Int32Array(buffer, MANUAL_CLOCK.nonce, 1)[0] = newNonce();
+    const clock = new ManualClock({ ...MANUAL_CLOCK, buffer });
     clock.set(nowMs);
     return clock;
   }

@@ -1,3 +1,5 @@
+import { timers } from '../memory/timers.ts';
+
 /** A browser's MessageChannel, which only the DOM library declares. */
 interface Channel {
   readonly port1: { onmessage: (() => void) | null; close(): void };
@@ -6,9 +8,9 @@ interface Channel {
 
 /** Calls `look` in the next turn of the event loop. The returned function cancels it. */
 export function nextTurn(look: () => void): () => void {
-  if (typeof setImmediate === 'function') {
-    const turn = setImmediate(look);
-    return () => clearImmediate(turn);
+  if (timers.startTurn !== undefined) {
+    const turn = timers.startTurn(look);
+    return () => timers.stopTurn(turn);
   }
   // In browsers a message arrives without delay; repeated timers take 4 ms.
   const { port1, port2 } = new (MessageChannel as unknown as new () => Channel)();

@@ -1,3 +1,4 @@
+import { variable } from '../memory/environment.ts';
 import { shown } from '../options.ts';
 
 let known: boolean | 'default' | undefined;
@@ -23,7 +24,7 @@ export function isPreciseByDefault(): boolean {
 }
 
 function fromEnvironment(): boolean | 'default' {
-  const value = globalThis.process?.env?.['ZEROTIME_PRECISE'];
+  const value = variable('ZEROTIME_PRECISE');
   if (value === undefined || value === '') return 'default';
   if (value !== '0' && value !== '1') {
     throw new RangeError(`ZEROTIME_PRECISE must be "0" or "1", got ${shown(value)}`);

@@ -1,5 +1,6 @@
 import type { Alarm } from '../memory/alarm.ts';
 import { sharedBytes } from '../memory/shared-bytes.ts';
+import { timers } from '../memory/timers.ts';
 import { Alarms } from './alarms.ts';
 import { block } from './block.ts';
 import type { BlockingSleepOptions, Precision, SleepOptions } from './clock.ts';
@@ -97,10 +98,10 @@ export function sleep(
 }
 
 function onTimer(look: () => void, ms: number, ref: boolean): () => void {
-  const timer = setTimeout(look, Math.min(Math.max(ms, 1), MAX_TIMEOUT_MS));
+  const timer = timers.start(look, Math.min(Math.max(ms, 1), MAX_TIMEOUT_MS));
   // In browsers a timer is a number.
   if (!ref) (timer as { unref?(): void }).unref?.();
-  return () => clearTimeout(timer);
+  return () => timers.stop(timer);
 }
 
 /** Never goes off, so a wait on it always times out. Created on first use. */

@@ -1,3 +1,4 @@
+import { timers } from '../memory/timers.ts';
 import type { BlockingSleepOptions, Clock, ClockHandle, SleepOptions } from './clock.ts';
 import { sleep, sleepSync } from './sleep.ts';
 
@@ -7,7 +8,7 @@ import { sleep, sleepSync } from './sleep.ts';
  */
 function monotonic(): () => number {
   const hrtime = globalThis.process?.hrtime;
-  if (hrtime === undefined) return () => (performance.timeOrigin + performance.now()) * 1000;
+  if (hrtime === undefined) return () => (performance.timeOrigin + timers.nowMs()) * 1000;
   return () => {
     const time = hrtime();
     return time[0] * 1e6 + time[1] / 1e3;

@@ -1,4 +1,5 @@
 import { HandleError } from '../errors.ts';
+import { newNonce } from '../memory/cell.ts';
 import { TICKER_CLOCK, TICKER_CLOCK_BYTES } from '../memory/layout.ts';
 import { sharedBytes } from '../memory/shared-bytes.ts';
 import { loadDouble, storeDouble } from '../memory/shared-double.ts';
@@ -23,6 +24,7 @@ export function checkPeriod(periodMs: number): number {
 export class TickerCell {
   readonly buffer: SharedArrayBuffer;
   readonly periodUs: number;
+  readonly nonce: number;
   /** Whether the ticker publishes without pause; then it writes only `beats`. */
   readonly isSpinning: boolean;
   /**
@@ -32,23 +34,15 @@ export class TickerCell {
   readonly beats: Int32Array<SharedArrayBuffer>;
   readonly #now: BigInt64Array<SharedArrayBuffer>;
 
-  private constructor(buffer: SharedArrayBuffer) {
+  /** Over the memory of a ticker. */
+  constructor(buffer: SharedArrayBuffer) {
     this.buffer = buffer;
     this.beats = new Int32Array(buffer, TICKER_CLOCK.beats, 1);
     this.#now = new BigInt64Array(buffer, TICKER_CLOCK.now, 1);
     const period = new Float64Array(buffer, TICKER_CLOCK.periodUs, 1);
     this.periodUs = period[0] as number; // never out of bounds
+    this.nonce = new Int32Array(buffer, TICKER_CLOCK.nonce, 1)[0] as number; // it has one element
     this.isSpinning = this.periodUs === SPIN_PERIOD_US;
-  }
-
-  /** Creates the memory of a ticker, which spins if the period is 0. */
-  static create(periodMs: number): TickerCell {
-    const buffer = sharedBytes(TICKER_CLOCK_BYTES);
-    const periodUs = periodMs === 0 ? SPIN_PERIOD_US : periodMs * 1000;
-    new Float64Array(buffer, TICKER_CLOCK.periodUs, 1)[0] = periodUs;
-    const cell = new TickerCell(buffer);
-    cell.end();
-    return cell;
   }
 
   /** @throws HandleError `ERR_HANDLE_INVALID` if `buffer` is not a ticker's. */
@@ -91,4 +85,15 @@ export class TickerCell {
   end(): void {
     this.publish(ENDED);
   }
+}
+
+/** Creates the memory of a ticker, which spins if the period is 0. */
+export function createTickerCell(periodMs: number): TickerCell {
+  const buffer = sharedBytes(TICKER_CLOCK_BYTES);
+  const periodUs = periodMs === 0 ? SPIN_PERIOD_US : periodMs * 1000;
+  new Float64Array(buffer, TICKER_CLOCK.periodUs, 1)[0] = periodUs;
+  new Int32Array(buffer, TICKER_CLOCK.nonce, 1)[0] = newNonce();
+  const cell = new TickerCell(buffer);
+  cell.end();
+  return cell;
 }

@@ -1,17 +1,14 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
-import { writeClosedJson } from '../../src/cli/load/closed-json.ts';
-import { jsonReport } from '../../src/cli/load/json-report.ts';
-import { closedResult } from '../../src/load/api/closed-result.ts';
-import { Samples } from '../../src/load/closed/samples.ts';
-import type { Gate } from '../../src/load/gates.ts';
-import type { LoadResult } from '../../src/load/result.ts';
-import { ABOUT, resultOf } from '../cli/support/load-result.ts';
-
-const folder = mkdtempSync(join(tmpdir(), 'zerotime-load-json-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { jsonOf } from '../../src/cli/load/outcome.ts';
+import { closedFigures } from '../../src/load/closed/run-rounds.ts';
+import type { FitnessLimit } from '../../src/load/judge/fitness.ts';
+import type { Gate } from '../../src/load/judge/gates.ts';
+import { checkGuarantee } from '../../src/load/judge/guarantee.ts';
+import { resultOf as driveResult } from '../../src/load/judge/result-of.ts';
+import { Tally } from '../../src/load/measure/tally.ts';
+import type { DriveResult } from '../../src/load.ts';
+import { ABOUT, type Change, FITNESS, OPTIONS, resultOf } from '../cli/support/load-result.ts';
 
 /** The fields of the tables, with their units. */
 const PAGE = readFileSync(new URL('../../docs/load.md', import.meta.url), 'utf8');
@@ -27,7 +24,6 @@ const DOCUMENTED = new Map(
 /** Names that depend on the run, as the page writes them. */
 function pathOf(path: string): string {
   return path
-    .replace(/\bcalls\.(sent|succeeded|failed)$/, 'requests.$1')
     .replace(/^statusCodes\..*/, 'statusCodes.*')
     .replace(/^times\.\w+\./, 'times.*.')
     .replace(/^times\.\*\.ms\..*/, 'times.*.ms.*');
@@ -48,33 +44,37 @@ const GATES: readonly Gate[] = [
   { kind: 'errors', maxShare: 0.1 },
   { kind: 'rate', minShare: 0.9 },
 ];
-const { options, fitness, guarantee, tally } = resultOf();
+const [options, fitness] = [OPTIONS, FITNESS];
+const guarantee = checkGuarantee(Float64Array.of(0, 1e6), 1, 1);
 const task = { url: 'file:///task.mjs', data: undefined, concurrency: 5 };
 
 /** A run whose result has all numbers that a run at a rate may have. */
-function results(): LoadResult[] {
-  tally.countStatus(503);
+function results(): DriveResult[] {
+  const tally = new Tally(0);
+  tally.countStatus(200);
+  tally.countStatus(503, 0);
   tally.countError('timed out', 'too late');
   tally.countBlocked(2e5);
   for (let at = 0; at < 500; at++) tally.recordLatency(at, 450);
-  const limits: LoadResult['fitness']['limits'] = [
+  const limits: readonly FitnessLimit[] = [
     { kind: 'lateness', lateMs: 1, latencyMs: 1 },
-    { kind: 'connections', queuedMs: 1, latencyMs: 1, connections: 1, sessions: 1 },
+    { kind: 'connections', queuedMs: 1, latencyMs: 1, connections: 1, threads: 1, sessions: 1 },
     { kind: 'event loop', busy: 1 },
     { kind: 'processors', machine: 1, own: 1 },
     { kind: 'samples', count: 1 },
   ];
-  const full = resultOf({
+  const change: Change = {
     tally,
     options: { ...options, ramp: { from: 1, to: 2, overMs: 3 } },
     gates: GATES.map((gate) => ({ gate, passed: true, actual: 0.5 })),
     fitness: { ...fitness, limits },
     guarantee: { ...guarantee, scheduled: { admitted: 5, strays: 0 } },
-  });
+    rateRange: [1, 2],
+  };
   const instantsUs = Float64Array.of(0, 1);
   const listed = { kind: 'listed', name: 'list', instantsUs } as const;
   return [
-    full,
+    resultOf(change),
     resultOf({ options: { ...options, arrivals: { kind: 'poisson', seed: 1 } } }),
     resultOf({ options: { ...options, arrivals: listed, task } }),
   ];
@@ -82,30 +82,33 @@ function results(): LoadResult[] {
 
 /** What the file of a run with `--rate max` contains. */
 function closed(): unknown {
-  const samples = new Samples();
-  samples.record(50, 10);
-  const counters = { sent: 10, succeeded: 9, failed: 1 };
-  const record = {
-    errors: [{ kind: 'Error', count: 1, example: 'odd' }],
-    histogram: samples.toRecord(),
-  };
-  const run = {
+  const tally = new Tally(undefined, 'ns');
+  tally.record('response', 5, 10);
+  tally.countError('Error', 'odd');
+  const counters = Object.assign(tally.counters, { sent: 10, succeeded: 9, failed: 1 });
+  const result = driveResult({
+    options: {
+      ...options,
+      task,
+      rate: Number.POSITIVE_INFINITY,
+      rounds: 1,
+      gates: GATES.slice(0, 2),
+    },
+    url: task.url,
     startedAt: new Date(0),
     interrupted: false,
     warmUp: counters,
-    rounds: [[{ counters, elapsedUs: 50 }]],
-    threads: [{ crash: undefined, record }],
-    processors: { machine: 0.5, own: 0.5 },
-  };
-  const terms = { task, threads: 1, durationMs: 1, rounds: 1, warmupMs: 0, timeoutMs: 1 };
-  const path = join(folder, 'closed.json');
-  const result = closedResult(run, terms, GATES.slice(0, 2));
-  writeClosedJson(path, result, terms, ABOUT, 0);
-  return JSON.parse(readFileSync(path, 'utf8'));
+    elapsedMs: 1,
+    admitted: 10,
+    tally,
+    threads: [{ admitted: 10, counters, crash: undefined }],
+    closed: closedFigures([[{ counters, elapsedUs: 50 }]], 0.5),
+  });
+  return jsonOf(result, ABOUT);
 }
 
 test('the page has every number of a result of load --json, and no other', () => {
-  const files = [...results().map((result) => jsonReport(result, ABOUT)), closed()];
+  const files = [...results().map((result) => jsonOf(result, ABOUT)), closed()];
   const written = new Set(files.flatMap((file) => numbersIn(JSON.parse(JSON.stringify(file)))));
   expect([...DOCUMENTED.keys()].sort()).toEqual([...written].sort());
 });

@@ -71,7 +71,7 @@ export function reference(setup: string, fixed = false): Reference {
         nowUs = afterUs;
         return `${untilUs(tokens)}`;
       },
-      recover: () => null,
+      'take over': () => null,
       reconfigure(newRate = 0, newBurst = 0, afterUs = 0) {
         nowUs = afterUs;
         bucket.reconfigure({ rate: newRate, burst: newBurst });

@@ -1,9 +1,9 @@
 import { createBucketCell, openBucketCell } from '../../src/kernel/bucket/cell.ts';
-import { BUCKET_IMPORTS, type BucketEngine } from '../../src/kernel/bucket/engine.ts';
+import type { BucketEngine } from '../../src/kernel/bucket/engine.ts';
 import { HostedBucket } from '../../src/kernel/bucket/host.ts';
-import type { BucketKernel, BucketPromise, Receipt } from '../../src/kernel/bucket/kernel.ts';
+import type { WordPromise, WordReceipt } from '../../src/kernel/bucket/kernel.ts';
 import { continuous } from '../../src/kernel/bucket/schedule.ts';
-import { freeClaims } from '../../src/kernel/claims.ts';
+import { takeOverClaims } from '../../src/kernel/claims.ts';
 import { Region } from '../../src/limiters/region.ts';
 import { type CellPlace, nonceOf } from '../../src/memory/cell.ts';
 import { BUCKET, RECORD_COUNT, REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
@@ -17,12 +17,10 @@ export { reference } from './bucket-reference.ts';
 /** A second of bucket time between now and the bucket's creation. */
 const NOW_US = 1_000_000;
 const OTHER_RECORDS = RECORD_COUNT - 1;
-/** The holder of records that no thread will release. */
-const DEAD = 2;
 
 /**
- * `setup` is `rate burst initial free`. `free` configuration records are free; a process that has
- * ended holds the others. With one free record, every second reconfiguration writes the record that was
+ * `setup` is `rate burst initial free`. `free` configuration records are free; threads that have
+ * ended hold the others. With one free record, every second reconfiguration writes the record that was
  * live when an operation began.
  */
 export function create(setup: string): SharedArrayBuffer {
@@ -32,7 +30,7 @@ export function create(setup: string): SharedArrayBuffer {
   const bucket = { kind: 'token-bucket', schedule, initial, region, stats: false } as const;
   const { offset } = createBucketCell({ ...bucket, nowUs: NOW_US });
   // The live record is the first.
-  claimRecords(region.buffer, offset + BUCKET.claims, 2 ** RECORD_COUNT - 2 ** (1 + free), DEAD);
+  claimRecords(region.buffer, offset + BUCKET.claims, 2 ** RECORD_COUNT - 2 ** (1 + free));
   return region.buffer;
 }
 
@@ -43,21 +41,20 @@ function placeIn(buffer: SharedArrayBuffer): CellPlace {
   return openBucketCell(region, offset, 'token-bucket', nonce);
 }
 
-function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): BucketKernel {
+function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): HostedBucket {
   const place = placeIn(buffer);
   const { region } = place;
-  return new HostedBucket(
-    exploredEngine<BucketEngine>('buckets', kernel, region, BUCKET_IMPORTS),
-    place,
-  );
+  return new HostedBucket(exploredEngine<BucketEngine>('buckets', kernel, region), place);
 }
 
 export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subject {
   const place = placeIn(buffer);
   const bucket = open(buffer, kernel);
   const tokens = tokenOperations(bucket, NOW_US);
-  let receipt: Receipt | undefined;
-  let promise: BucketPromise | undefined;
+  const claimsAt = (place.offset + BUCKET.claims) >> 3;
+  const claims = place.region.i64[claimsAt] ?? 0n;
+  let receipt: WordReceipt | undefined;
+  let promise: WordPromise | undefined;
   return operations({
     acquire(n = 0, maxWaitUs = 0, afterUs = 0) {
       const waitUs = bucket.acquire(NOW_US + afterUs, n, maxWaitUs);
@@ -78,8 +75,15 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
       return dueUs > sinceUs ? `${dueUs - NOW_US}` : 'past';
     },
     reconfigure: (rate = 0, burst = 0, afterUs = 0) =>
-      bucket.reconfigure(NOW_US + afterUs, continuous(rate, burst)) ?? null,
-    recover: () => freeClaims(place, BUCKET.claims, DEAD) ?? null,
+      bucket.reconfigure(
+        () => NOW_US + afterUs,
+        () => continuous(rate, burst),
+      ) ?? null,
+    // Unless a thread has claimed a record since the setup: it makes progress.
+    'take over'() {
+      takeOverClaims(place.region.i64, claimsAt, claims);
+      return null;
+    },
     ...Object.fromEntries(
       ['drain', 'balance', 'decide', 'timeUntil'].map((name) => [
         name,

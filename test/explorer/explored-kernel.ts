@@ -3,8 +3,8 @@ import { accessesTo } from '../../src/kernel/accesses.ts';
 import {
   arrivals,
   buckets,
-  composites,
   keyed,
+  limitSets,
   semaphores,
   window,
 } from '../../src/kernel/build/modules.ts';
@@ -20,7 +20,7 @@ export type ExploredKernel = KernelName | `${KernelName} ${Fault}`;
 
 type Accesses = Readonly<Record<string, (...args: never[]) => unknown>>;
 
-const BUILDS = { buckets, window, keyed, composites, semaphores, arrivals };
+const BUILDS = { buckets, window, keyed, 'limit-sets': limitSets, semaphores, arrivals };
 const modules = new Map<string, object>();
 
 /** The module with imported accesses, compiled from the same sources as the shipped one. */
@@ -41,6 +41,7 @@ function wordsOf({ i64 }: Region): Words {
     load64: (at) => Atomics.load(i64, at >> 3),
     exchange64: (at, expected, next) => Atomics.compareExchange(i64, at >> 3, expected, next),
     store64: (at, value) => void Atomics.store(i64, at >> 3, value),
+    peek64: (at) => Atomics.load(i64, at >> 3),
   };
 }
 
@@ -52,17 +53,19 @@ function wasmAccesses(region: Region, fault: Fault | undefined): Accesses {
   const scratchDouble = new Float64Array(scratch.buffer);
   return {
     ...(fault === undefined ? words : faultyWords(fault, words)),
-    and64: (at: number, mask: bigint) => Atomics.and(i64, at >> 3, mask),
     add64: (at: number, amount: bigint) => Atomics.add(i64, at >> 3, amount),
     load32: (at: number) => Atomics.load(i32, at >> 2),
     store32: (at: number, value: number) => Atomics.store(i32, at >> 2, value),
     exchange32: (at: number, expected: number, next: number) =>
       Atomics.compareExchange(i32, at >> 2, expected, next),
     add32: (at: number, amount: number) => Atomics.add(i32, at >> 2, amount),
-    peek64: (at: number) => Atomics.load(i64, at >> 3),
     peekF64(at: number) {
       scratch[0] = Atomics.load(i64, at >> 3);
       return scratchDouble[0];
+    },
+    bitsOf(value: number) {
+      scratchDouble[0] = value;
+      return scratch[0];
     },
     readI32: (at: number) => i32[at >> 2],
     readF64: (at: number) => f64[at >> 3],
@@ -98,9 +101,10 @@ function javascriptAccesses(region: Region, fault: Fault | undefined): Imports {
         high = sound.env.getTempRet0;
         return sound.accesses['readI64']?.(at);
       },
-      peek64(at: number) {
+      peek64: (at: number) => halved(words.peek64(at)),
+      bitsOf(value: number) {
         high = sound.env.getTempRet0;
-        return sound.accesses['peek64']?.(at);
+        return sound.accesses['bitsOf']?.(value);
       },
     },
   };

@@ -1,4 +1,3 @@
-import { BUCKET_IMPORTS, type BucketEngine } from '../../src/kernel/bucket/engine.ts';
 import { continuous, type Schedule } from '../../src/kernel/bucket/schedule.ts';
 import { openKeyedCell } from '../../src/kernel/keyed/cell.ts';
 import type { KeyedEngine } from '../../src/kernel/keyed/engine.ts';
@@ -6,7 +5,7 @@ import { HostedKeyed } from '../../src/kernel/keyed/host.ts';
 import type { Limits } from '../../src/kernel/keyed/limits.ts';
 import { Region } from '../../src/limiters/region.ts';
 import { type CellPlace, nonceOf } from '../../src/memory/cell.ts';
-import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
+import { type CellKind, REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
 import type { TierLimit } from '../support/key-tiers.ts';
 import { type ExploredKernel, exploredEngine } from './explored-kernel.ts';
 
@@ -22,11 +21,11 @@ export function tableSchedules(limits: readonly TierLimit[]): Limits<Schedule> {
 }
 
 /** The table that is the only limiter of a region. */
-export function tablePlace(buffer: SharedArrayBuffer): CellPlace {
+function tablePlace(buffer: SharedArrayBuffer, kind: CellKind = 'keyed-token-bucket'): CellPlace {
   const region = Region.open(buffer);
   const offset = REGION_HEADER_BYTES;
   const nonce = nonceOf({ region, offset, bytes: 0 });
-  return openKeyedCell(region, offset, 'keyed-token-bucket', nonce);
+  return openKeyedCell(region, offset, kind, nonce);
 }
 
 /** A table whose keys have one limit. */
@@ -39,7 +38,6 @@ export function openTable(
   const imports = { clock: { readClock: () => NOW_US } };
   return new HostedKeyed(
     exploredEngine<KeyedEngine>('keyed', kernel, region, imports),
-    exploredEngine<BucketEngine>('buckets', kernel, region, BUCKET_IMPORTS),
     place,
     LOOKS,
   );

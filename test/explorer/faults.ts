@@ -1,12 +1,17 @@
+import { TAG_BITS } from '../../src/kernel/constants.ts';
 import {
-  BUCKET_BYTES,
-  DIGEST_BYTES,
-  INDEX_BITS,
-  RECORD_COUNT,
+  ENTRY,
+  freeListAt,
+  freePlaces,
+  KEYED,
+  PLACE_BYTES,
   REGION_HEADER_BYTES,
-  SLOT,
-  SLOT_MASK,
-  slotBytes,
+  SEATS_AT,
+  SET_ENTRY_AT,
+  SET_SLOT,
+  setSlotBytes,
+  setSlotCount,
+  setSlotsAt,
 } from '../../src/memory/layout.ts';
 
 /** Accesses to 64-bit words, by byte offset. */
@@ -15,14 +20,24 @@ export interface Words {
   /** Returns the previous value. */
   exchange64(at: number, expected: bigint, next: bigint): bigint;
   store64(at: number, value: bigint): void;
+  /** A load that no other operation depends on. */
+  peek64(at: number): bigint;
 }
 
-/** A tick in the word of a bucket, and in the state of a key's bucket. */
-const TICK = 8n;
+/** Above the tag, tier and parity of a key's state: a tick there, 32 in the word of a bucket. */
+const TICK = 256n;
 
-/** Of the explored composite bucket. */
+/** Of the explored limit set. */
 const LIMITS = 2;
-const SLOTS_AT = REGION_HEADER_BYTES + LIMITS * (BUCKET_BYTES + RECORD_COUNT * DIGEST_BYTES);
+const STATE_AT = REGION_HEADER_BYTES + SET_ENTRY_AT + ENTRY.state * 8;
+const LIST_AT = REGION_HEADER_BYTES + freeListAt(0, LIMITS);
+const SLOTS_AT = REGION_HEADER_BYTES + setSlotsAt(0, LIMITS);
+const SLOT_MASK = 2n ** BigInt(32 - Math.clz32(setSlotCount(0) - 1)) - 1n;
+
+/** The slot that a state of the explored set names. */
+function slotOf(state: bigint): number {
+  return Number((state >> BigInt(TAG_BITS)) & SLOT_MASK);
+}
 
 /** Faulty accesses. The explorer must find each of them, in both targets. */
 const FAULTS = {
@@ -52,16 +67,50 @@ const FAULTS = {
     };
   },
 
-  /** A composite bucket's slot is free before the exchange that replaces it, not after. */
-  freed: ({ store64, exchange64 }: Words): Partial<Words> => ({
+  /** A semaphore's seat that was loaded once is not loaded again before its next exchange. */
+  kept({ load64, exchange64 }: Words): Partial<Words> {
+    const known = new Map<number, bigint>();
+    return {
+      load64(at) {
+        const word = known.get(at) ?? load64(at);
+        if (at >= REGION_HEADER_BYTES + SEATS_AT) known.set(at, word);
+        return word;
+      },
+      exchange64(at, expected, next) {
+        known.delete(at);
+        return exchange64(at, expected, next);
+      },
+    };
+  },
+
+  /** A limit set's slot is free before the exchange that replaces it, too. */
+  freed: ({ load64, store64, exchange64 }: Words): Partial<Words> => ({
     exchange64(at, expected, next) {
-      const slot = Number((expected >> BigInt(INDEX_BITS)) & BigInt(SLOT_MASK));
-      if (at === REGION_HEADER_BYTES) store64(SLOTS_AT + slot * slotBytes(LIMITS) + SLOT.state, 0n);
+      if (at === STATE_AT) {
+        for (let place = 0; place < freePlaces(0); place++) {
+          const from = LIST_AT + place * PLACE_BYTES;
+          const word = load64(from);
+          if (BigInt.asUintN(32, word) !== 0n) continue;
+          store64(from, word + BigInt(slotOf(expected) + 1));
+          break;
+        }
+      }
       return exchange64(at, expected, next);
     },
   }),
 
-  /** Each exchange that takes tokens takes a tick less. */
+  /** A limit set's slot seems to name the live record, whichever it names. */
+  unconverted: ({ load64, peek64 }: Words): Partial<Words> => ({
+    peek64(at) {
+      const word = peek64(at);
+      const slot = SLOTS_AT + slotOf(load64(STATE_AT)) * setSlotBytes(0, LIMITS);
+      if (at !== slot + SET_SLOT.holding) return word;
+      const live = load64(REGION_HEADER_BYTES + KEYED.live);
+      return (word & ~0x7fff_ffffn) | (live & 0x7fff_ffffn);
+    },
+  }),
+
+  /** Each exchange that takes tokens takes a little less. */
   early: ({ exchange64 }: Words): Partial<Words> => ({
     exchange64: (at, expected, next) =>
       exchange64(at, expected, next > expected ? next - TICK : next),

@@ -1,9 +1,7 @@
 import { ManualClock, Region, TokenBucket } from '../../src/index.ts';
 import { openBucketCell } from '../../src/kernel/bucket/cell.ts';
-import { BUCKET_IMPORTS, type BucketEngine } from '../../src/kernel/bucket/engine.ts';
+import type { BucketEngine } from '../../src/kernel/bucket/engine.ts';
 import { HostedBucket } from '../../src/kernel/bucket/host.ts';
-import type { BucketKernel } from '../../src/kernel/bucket/kernel.ts';
-import { Tenure } from '../../src/kernel/bucket/record.ts';
 import { continuous } from '../../src/kernel/bucket/schedule.ts';
 import { BucketCalls } from '../../src/limiters/bucket-calls.ts';
 import { Lease } from '../../src/limiters/lease.ts';
@@ -24,7 +22,7 @@ export function create(setup: string): SharedArrayBuffer {
 
 /** A bucket like those of TokenBucket, but with a given kernel. */
 class LeasedBucket extends BucketCalls {
-  readonly kernel: BucketKernel;
+  readonly kernel: HostedBucket;
   readonly #place: CellPlace;
 
   constructor(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics') {
@@ -33,20 +31,23 @@ class LeasedBucket extends BucketCalls {
     const offset = REGION_HEADER_BYTES;
     const nonce = nonceOf({ region, offset, bytes: 0 });
     this.#place = openBucketCell(region, offset, 'token-bucket', nonce);
-    const opened = exploredEngine<BucketEngine>('buckets', kernel, region, BUCKET_IMPORTS);
+    const opened = exploredEngine<BucketEngine>('buckets', kernel, region);
     this.kernel = new HostedBucket(opened, this.#place);
   }
 
-  protected seek(): BucketKernel {
+  protected seek(): HostedBucket {
     return this.kernel;
   }
 
   lease(size: number): Lease {
-    return new Lease(this, this.kernel, new Tenure(this.#place), size);
+    return new Lease(this, this.kernel, { size });
   }
 
   reconfigure(rate: number, burst: number): void {
-    this.kernel.reconfigure(this.clock.now(), continuous(rate, burst));
+    this.kernel.reconfigure(
+      () => this.clock.now(),
+      () => continuous(rate, burst),
+    );
   }
 }
 

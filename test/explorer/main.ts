@@ -85,7 +85,7 @@ async function replay(only: string, schedule: string): Promise<void> {
 }
 
 /** With the more steps of the JavaScript target, each takes minutes. */
-const LONG = ['composite: borrow and refund, both ways', 'composite: drain and refund, both ways'];
+const LONG = ['limit set: borrow and refund, both ways', 'limit set: drain and refund, both ways'];
 
 /** Of each scenario, one target, the two in turn. The plain bucket has only one. */
 function isAlternate({ subject, name, kernel }: Listed, index: number): boolean {

@@ -1,12 +1,14 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { NOTES, reportedOutcome } from '../../src/kernel/limit-set/notes.ts';
+import { MAX_LIMITS } from '../../src/memory/layout.ts';
 import { Preemption } from '../support/preemption.ts';
 import * as arrivals from './arrivals-subject.ts';
 import * as bucket from './bucket-subject.ts';
-import * as composite from './composite-subject.ts';
 import type { Execution, Returned } from './exploration.ts';
-import * as keyedComposite from './keyed-composite-subject.ts';
+import * as keyedLimitSet from './keyed-limit-set-subject.ts';
 import * as keyed from './keyed-subject.ts';
 import * as lease from './lease-subject.ts';
+import * as limitSet from './limit-set-subject.ts';
 import * as plain from './plain-subject.ts';
 import { type Listed, SCENARIOS } from './scenarios.ts';
 import * as semaphore from './semaphore-subject.ts';
@@ -22,10 +24,10 @@ import * as window from './window-subject.ts';
 const MODULES: Readonly<Record<string, SubjectModule>> = {
   arrivals,
   bucket,
-  composite,
   keyed,
-  'keyed-composite': keyedComposite,
+  'keyed-limit-set': keyedLimitSet,
   lease,
+  'limit-set': limitSet,
   plain,
   semaphore,
   sometimes,
@@ -70,7 +72,14 @@ function run(scenario: Listed, initial: Uint8Array, outer: number, at: number): 
   preemption.call(
     () => go(outer),
     at,
-    () => go(1 - outer),
+    () => {
+      // Each thread has notes of its own.
+      const { limits = [] } = reportedOutcome(true, MAX_LIMITS);
+      go(1 - outer);
+      for (const [i, { burst, balance, retryUs, fullUs, nextUs }] of limits.entries()) {
+        NOTES.report(i, burst, balance, retryUs, fullUs, nextUs);
+      }
+    },
   );
   return { begun, results, observation: observe(buffer) };
 }

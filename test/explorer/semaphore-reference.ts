@@ -1,38 +1,49 @@
 import { type Asked, SemaphoreReference } from '../support/semaphore-reference.ts';
 import { operations, type Reference } from './subject.ts';
 
+/** Enough for the callers of a scenario, of which one may be stopped. */
+const SEATS = 8;
 /** The owner of the permits that a setup takes; its thread has ended. */
 export const DEAD = 2;
 /** The owner of the permits that the explored threads take. */
 export const ALIVE = 1;
 
+interface Setup {
+  readonly permits: number;
+  readonly seats: number;
+  readonly steps: [string, number][];
+}
+
 /**
- * What a thread does before the scenario: `h2` holds 2 permits, `d2` holds 2 that are due, `q1` waits
- * for one.
+ * The number of permits, if needed with a slash and the number of seats, and what a thread does
+ * before the scenario: `h2` holds 2 permits, `d2` holds 2 that are due, `q1` waits for one.
  */
-export function parseSetup(setup: string): { permits: number; steps: [string, number][] } {
-  const [permits = '1', ...steps] = setup.split(' ');
+export function parseSetup(setup: string): Setup {
+  const [shared = '1', ...steps] = setup.split(' ');
+  const [permits, seats = SEATS] = shared.split('/');
   return {
     permits: Number(permits),
+    seats: Number(seats),
     steps: steps.map((step): [string, number] => [step.slice(0, 1), Number(step.slice(1))]),
   };
 }
 
-/** `setup` is the number of permits, and the steps of a thread that has ended. */
+/** `setup` as for {@link parseSetup}. */
 export function reference(setup: string): Reference {
-  const { permits, steps } = parseSetup(setup);
+  const { permits, seats, steps } = parseSetup(setup);
   const semaphore = new SemaphoreReference(permits);
+  const due: Asked[] = [];
   for (const [step, n] of steps) {
     if (step === 'q') semaphore.join(DEAD, n);
-    else semaphore.take(DEAD, n);
+    const taken = step === 'q' ? undefined : semaphore.take(DEAD, n);
+    if (step === 'd' && taken !== undefined) due.push(taken);
   }
-  const due = steps.some(([step]) => step === 'd') ? [...semaphore.held] : [];
   return {
     attach() {
       let last: Asked | undefined;
       return operations({
         take(n = 1) {
-          last = semaphore.take(ALIVE, n) ?? last;
+          if (semaphore.all.length < seats) last = semaphore.take(ALIVE, n) ?? last;
           return last !== undefined && semaphore.isGranted(last);
         },
         join(n = 1) {
@@ -44,6 +55,8 @@ export function reference(setup: string): Reference {
         release: () => last !== undefined && semaphore.release(last),
         change: (permits = 1) => semaphore.change(permits),
         look: () => [semaphore.permits, semaphore.available],
+        hasRoom: () => semaphore.all.length < seats,
+        owns: (by) => semaphore.all.some(({ owner }) => owner === by),
         recover: () => semaphore.recover(DEAD),
         expire() {
           for (const asked of due) semaphore.release(asked);

@@ -1,4 +1,8 @@
-import { createSemaphoreCell, openSemaphoreCell } from '../../src/kernel/semaphore/cell.ts';
+import {
+  configurationOf,
+  createSemaphoreCell,
+  openSemaphoreCell,
+} from '../../src/kernel/semaphore/cell.ts';
 import type { SemaphoreEngine } from '../../src/kernel/semaphore/engine.ts';
 import { HostedSemaphore, type Ownership, type Seat } from '../../src/kernel/semaphore/host.ts';
 import { Owners } from '../../src/kernel/semaphore/owners.ts';
@@ -11,8 +15,6 @@ import { operations, type Subject } from './subject.ts';
 
 export { reference } from './semaphore-reference.ts';
 
-/** Enough for the callers of a scenario, of which one may be stopped. */
-const SEATS = 8;
 /** More than all callers of a scenario ask for. */
 const MANY = 100;
 
@@ -20,13 +22,13 @@ const MANY = 100;
 const GRANTED_US = 0;
 const OVERDUE_US = 1e9;
 
-/** `setup` is the number of permits, and the steps of a thread that has ended. */
+/** `setup` as for {@link parseSetup}. */
 export function create(setup: string): SharedArrayBuffer {
-  const { permits, steps } = parseSetup(setup);
+  const { permits, seats, steps } = parseSetup(setup);
   const region = Region.create({ buffer: new SharedArrayBuffer(4096) });
   const holdMs = steps.some(([step]) => step === 'd') ? 1000 : 0;
   const shared = { maxPermits: MANY, holdMs, originUs: GRANTED_US, stats: false, region };
-  createSemaphoreCell({ permits, seats: SEATS, ...shared });
+  createSemaphoreCell({ permits, seats, ...shared });
   const dead = open(region.buffer, DEAD).host;
   for (const [step, n] of steps) {
     const seat = step === 'q' ? dead.join(n) : dead.take(n);
@@ -38,6 +40,7 @@ export function create(setup: string): SharedArrayBuffer {
 
 interface Open {
   readonly engine: SemaphoreEngine;
+  readonly seats: number;
   readonly host: HostedSemaphore;
 }
 
@@ -47,26 +50,32 @@ function open(buffer: SharedArrayBuffer, owner: number, kernel: ExploredKernel =
   const nonce = nonceOf({ region, offset, bytes: 0 });
   const place = openSemaphoreCell(region, offset, 'semaphore', nonce);
   const opened = exploredEngine<SemaphoreEngine>('semaphores', kernel, region);
-  return { engine: opened.engine, host: new HostedSemaphore(opened, place, asleep(place, owner)) };
+  const { seats } = configurationOf(place);
+  return {
+    engine: opened.engine,
+    seats,
+    host: new HostedSemaphore(opened, place, asleep(place, owner)),
+  };
 }
 
 /** No thread sleeps in the explorer, so none is woken. */
 function asleep(place: CellPlace, owner: number): Ownership {
   const { bell } = new Owners(place, () => undefined);
   const nothing = () => undefined;
-  return { claim: () => owner, bell, wake: nothing, wakeAll: nothing, free: nothing };
+  const others = { leave: nothing, free: nothing };
+  return { claim: () => owner, bell, wake: nothing, wakeAll: nothing, ...others };
 }
 
 /** Recovers the seats of an owner, without its entry: no thread of the explorer has one. */
-function recover({ engine, host }: Open, owner: number): number {
-  const returned = engine.semaphoreRecover(REGION_HEADER_BYTES, SEATS, owner);
+function recover({ engine, seats, host }: Open, owner: number): number {
+  const returned = engine.semaphoreRecover(REGION_HEADER_BYTES, seats, owner);
   host.serve();
   return returned;
 }
 
 export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subject {
   const opened = open(buffer, ALIVE, kernel);
-  const { host } = opened;
+  const { engine, seats, host } = opened;
   let last: Seat | undefined;
   return operations({
     take(n = 1) {
@@ -89,6 +98,8 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
       const { permits, available } = host.look();
       return [permits, available];
     },
+    hasRoom: () => host.hasRoom,
+    owns: (by = ALIVE) => engine.semaphoreOwns(REGION_HEADER_BYTES, seats, by) !== 0,
     recover: () => recover(opened, DEAD),
     expire: () => void host.expire(() => OVERDUE_US),
   });
@@ -112,17 +123,17 @@ export function observe(buffer: SharedArrayBuffer): unknown {
 
 /** Serves the queue of a copy of the memory, to see its order. */
 function queueOf(copy: SharedArrayBuffer): [owner: number, n: number][] {
-  const { engine } = open(copy, ALIVE);
+  const { engine, seats } = open(copy, ALIVE);
   const queue: [number, number][] = [];
   // A look of the host would serve the queue itself.
   const available = () => {
-    engine.semaphoreLook(REGION_HEADER_BYTES, SEATS);
+    engine.semaphoreLook(REGION_HEADER_BYTES, seats);
     return engine.semaphoreAvailable();
   };
-  engine.semaphoreChange(REGION_HEADER_BYTES, SEATS, ALIVE, MANY);
+  engine.semaphoreChange(REGION_HEADER_BYTES, seats, ALIVE, MANY);
   for (;;) {
     const before = available();
-    const owner = engine.semaphoreServe(REGION_HEADER_BYTES, SEATS);
+    const owner = engine.semaphoreServe(REGION_HEADER_BYTES, seats);
     if (owner < 0) return queue;
     queue.push([owner, before - available()]);
   }

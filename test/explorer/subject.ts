@@ -11,7 +11,12 @@ export interface Subject {
 }
 
 /** A decision in a form that survives JSON, which Infinity does not. */
-export function verdict({ allowed, balance, retryUs, fullUs }: Omit<Outcome, 'burst'>): unknown {
+export function verdict({
+  allowed,
+  balance,
+  retryUs,
+  fullUs,
+}: Omit<Outcome, 'burst' | 'nextUs'>): unknown {
   return [allowed, balance, `${retryUs}`, `${fullUs}`];
 }
 

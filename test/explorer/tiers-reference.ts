@@ -24,28 +24,14 @@ export const CHANGES = {
 export function reference(setup: string): Reference {
   const exact = new KeyTiers<number>(LIMITS);
   for (const key of setup.split(' ').map(Number)) exact.acquire(key, 0, 2, 0, 0);
-  let inForce = LIMITS;
-  let before = LIMITS;
   const take = (key: number, n: number, tier: number) => exact.acquire(key, 0, n, 0, tier) ?? LATER;
   const change = (name: keyof typeof CHANGES) => {
-    const next = CHANGES[name];
-    // A change by one factor leaves prices in ticks as they are.
-    before =
-      name === 'double'
-        ? next.map((one, i) => ({ ...one, burst: inForce[i]?.burst ?? 0 }))
-        : inForce;
-    exact.change(0, next);
-    inForce = next;
+    exact.change(0, CHANGES[name]);
     return null;
   };
   const attach = (): Subject =>
     operations({
       take: (key = 1, n = 1, tier = 0) => take(key, n, tier),
-      'early take': (key = 1, n = 1, tier = 0) => take(key, n, tier),
-      'take under the old limits': (key = 1, n = 1, tier = 0) => {
-        const limit = before[tier];
-        return limit === undefined ? LATER : (exact.acquireUnder(limit, key, 0, n, 0) ?? LATER);
-      },
       charge: (key = 1, n = 1, tier = 0) => exact.charge(key, 0, n, tier),
       double: () => change('double'),
       tier: () => change('tier'),

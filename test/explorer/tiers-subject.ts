@@ -38,8 +38,7 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
   return {
     run([name, key = 1, n = 1, tier = 0]: Operation): unknown {
       switch (name) {
-        case 'take':
-        case 'early take': {
+        case 'take': {
           buckets.seek(key, key, tier);
           const waitUs = buckets.acquire(NOW_US, n, 0);
           return waitUs === NEVER ? LATER : waitUs;
@@ -53,7 +52,7 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
         case 'double':
         case 'tier':
           buckets.reconfigure(
-            NOW_US,
+            () => NOW_US,
             () => tableSchedules(CHANGES[name]),
             (_, make) => make(),
           );

@@ -2,12 +2,8 @@ import { FixedWindow, ManualClock, Region, SlidingLog, SlidingWindow } from '../
 import type { WordReceipt } from '../../src/kernel/bucket/kernel.ts';
 import { openWindowCell } from '../../src/kernel/window/cell.ts';
 import type { WindowEngine } from '../../src/kernel/window/engine.ts';
-import { HostedFixedWindow } from '../../src/kernel/window/fixed-window.ts';
-import type { HostedWindow } from '../../src/kernel/window/host.ts';
+import { HostedWindow } from '../../src/kernel/window/host.ts';
 import type { WindowKind } from '../../src/kernel/window/limit.ts';
-import { HostedRefundableWindow } from '../../src/kernel/window/refundable.ts';
-import { HostedSlidingLog } from '../../src/kernel/window/sliding-log.ts';
-import { HostedSlidingWindow } from '../../src/kernel/window/sliding-window.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import {
   CELL,
@@ -58,25 +54,23 @@ export function create(setup: string): SharedArrayBuffer {
   return region.buffer;
 }
 
-const WINDOWS = {
-  'fixed-window': HostedFixedWindow,
-  'sliding-window': HostedSlidingWindow,
-  'sliding-log': HostedSlidingLog,
-};
-
-function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): HostedWindow {
+function open(
+  buffer: SharedArrayBuffer,
+  kernel: ExploredKernel = 'atomics',
+): { readonly window: HostedWindow; readonly kind: WindowKind } {
   const region = Region.open(buffer);
   const offset = REGION_HEADER_BYTES;
   const number = region.i32[(offset + CELL.kind) >> 2];
   const kind = Object.entries(CELL_KINDS).find(([, n]) => n === number)?.[0] as WindowKind;
   const place = openWindowCell(region, offset, kind, nonceOf({ region, offset, bytes: 0 }));
-  return new WINDOWS[kind](exploredEngine<WindowEngine>('window', kernel, region), place);
+  const engine = exploredEngine<WindowEngine>('window', kernel, region);
+  return { window: new HostedWindow(engine, place), kind };
 }
 
 /** Operations are `[name, tokens, limit or milliseconds, interval]`. Readings of the clock are steps too. */
 export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subject {
-  const window = open(buffer, kernel);
-  const isLog = window instanceof HostedSlidingLog;
+  const { window, kind } = open(buffer, kernel);
+  const isLog = kind === 'sliding-log';
   const clock = new Int32Array(buffer);
   const now = {
     us: Number.NaN,
@@ -114,7 +108,6 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
           window.reconfigure({ limit: number, intervalMs }, now);
           return null;
         case 'return':
-          if (!(window instanceof HostedRefundableWindow)) throw new Error('it takes none back');
           return window.returnTokens(number, now);
         default:
           throw new Error(`no operation ${name}`);
@@ -125,7 +118,7 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
 
 /** The tokens left now, and at the ends of the next intervals and slots. */
 export function observe(buffer: SharedArrayBuffer): unknown {
-  const window = open(buffer);
+  const { window } = open(buffer);
   const clock = new Int32Array(buffer)[CLOCK_AT] ?? 0;
   const at = (ms: number) =>
     window.available({ us: (CREATED_MS + clock + ms) * 1000, read: () => undefined });

@@ -1,14 +1,14 @@
-import { closeSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { join } from '../../src/host/attached.ts';
 import { FileLocks } from '../../src/host/file-locks.ts';
 import { loadLibc } from '../../src/host/native.ts';
-import { openFile } from '../../src/host/region-file.ts';
+import { EXISTING, openFile } from '../../src/host/region-file.ts';
 import { HostRegion } from '../../src/host.ts';
 import { Region } from '../../src/index.ts';
 import { PROCESS_BYTES, REGION } from '../../src/memory/layout.ts';
 import { sharingOf } from '../../src/memory/sharing.ts';
-import { hostRegion } from '../support/host.ts';
+import { hostRegion, opened } from '../support/host.ts';
 
 const OPENER = 1;
 const UNKNOWN = () => undefined;
@@ -18,18 +18,6 @@ function sentTo({ buffer }: Region): SharedArrayBuffer {
   const memory = new SharedArrayBuffer(buffer.byteLength);
   new Uint8Array(memory).set(new Uint8Array(buffer));
   return memory;
-}
-
-/** The descriptors that this process has open of a file. */
-function opened(path: string): number {
-  const links = readdirSync('/proc/self/fd').flatMap((descriptor) => {
-    try {
-      return [readlinkSync(`/proc/self/fd/${descriptor}`)];
-    } catch {
-      return []; // that of the folder
-    }
-  });
-  return links.filter((link) => link.startsWith(path)).length;
 }
 
 describe('a thread that got a region by a handle', () => {
@@ -49,9 +37,9 @@ describe('a thread that got a region by a handle', () => {
     join(first, region.path, OPENER, UNKNOWN);
     expect(sharingOf.get(first)).toMatchObject({ path: region.path, process: 2, opener: OPENER });
     expect(Region.open(first).place).toEqual({ path: region.path, process: OPENER });
-    const file = openFile(region.path, { owner: undefined, mode: 0, isCreated: false });
+    const file = openFile(region.path, EXISTING);
     expect(new FileLocks(loadLibc(), file).isTaken(2)).toBe(true);
-    closeSync(file.descriptor);
+    file.close();
     join(second, region.path, OPENER, UNKNOWN);
     expect(sharingOf.get(second)).toBe(sharingOf.get(first));
     expect(opened(region.path)).toBe(before + 1);

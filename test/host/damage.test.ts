@@ -1,8 +1,7 @@
-import { closeSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
 import { FileLocks } from '../../src/host/file-locks.ts';
 import { loadLibc } from '../../src/host/native.ts';
-import { openFile } from '../../src/host/region-file.ts';
+import { EXISTING, openFile } from '../../src/host/region-file.ts';
 import { HostRegion } from '../../src/host.ts';
 import { Semaphore, TokenBucket } from '../../src/index.ts';
 import { LINE_BYTES, NAME, PROCESS, PROCESS_BYTES, REGION } from '../../src/memory/layout.ts';
@@ -38,8 +37,8 @@ test.each(Object.entries(DAMAGE))('%s does not stop the recovery of others', asy
 
 /** Whether any process has the lock of an entry. */
 function isTaken(path: string, entry: number): boolean {
-  const file = openFile(path, { owner: undefined, mode: 0o600, isCreated: false });
-  onTestFinished(() => closeSync(file.descriptor));
+  const file = openFile(path, EXISTING);
+  onTestFinished(() => file.close());
   return new FileLocks(loadLibc(), file).isTaken(entry);
 }
 

@@ -53,7 +53,12 @@ test('a region can be opened, shared with another thread, and closed', async () 
   const again = host.HostRegion.open({ path: region.path });
   onTestFinished(() => again.close());
   expect(TokenBucket.open(again, 'api', { rate: 1e-6, burst: 10 }).available()).toBeCloseTo(6);
-  expect([...simulated.declared.keys()].sort()).toEqual(['fcntl', 'mmap', 'sysctlbyname']);
+  expect([...simulated.declared.keys()].sort()).toEqual([
+    'fchmod',
+    'fcntl',
+    'mmap',
+    'sysctlbyname',
+  ]);
 });
 
 test('fcntl is declared as variadic, which matters on arm64', async () => {
@@ -82,7 +87,7 @@ test('a lock is F_OFD_SETLK of one byte, F_WRLCK, in the struct flock of macOS',
   const { FileLocks } = await import('../../src/host/file-locks.ts');
   const { loadLibc } = await import('../../src/host/native.ts');
   const descriptor = emptyFile();
-  const locks = new FileLocks(loadLibc(), { path: 'x', descriptor, identity: 'x' });
+  const locks = new FileLocks(loadLibc(), { path: 'x', descriptor });
   expect(locks.take(7)).toBe(true);
   expect(locks.isTaken(7)).toBe(false);
   locks.release(7);
@@ -109,7 +114,7 @@ test('another open file has a lock of its own', async () => {
   const [mine, theirs] = [1, 2].map(() => {
     const descriptor = openSync(path, 'a+');
     onTestFinished(() => closeSync(descriptor));
-    return new FileLocks(loadLibc(), { path, descriptor, identity: 'x' });
+    return new FileLocks(loadLibc(), { path, descriptor });
   });
   expect(mine?.take(1)).toBe(true);
   expect(theirs?.take(1)).toBe(false);

@@ -1,23 +1,12 @@
 import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
+import { Worker, type WorkerOptions } from 'node:worker_threads';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { HostRegion } from '../../src/host.ts';
-import { type LimiterHandle, Semaphore, TokenBucket } from '../../src/index.ts';
-import { freeSlots } from '../../src/kernel/bucket/composite-slots.ts';
-import { NO_HOLDER } from '../../src/kernel/constants.ts';
-import {
-  compositeBytes,
-  OWNER,
-  OWNER_BYTES,
-  OWNER_COUNT,
-  SEMAPHORE,
-  SLOT_COUNT,
-  slotBytes,
-  slotsAt,
-} from '../../src/memory/layout.ts';
+import { type LimiterHandle, Semaphore } from '../../src/index.ts';
+import { OWNER, OWNER_BYTES, OWNER_COUNT, SEMAPHORE } from '../../src/memory/layout.ts';
 import { processOfMark } from '../../src/memory/thread-mark.ts';
 import { compiled } from '../support/crew.ts';
-import { ask, hostPath, hostRegion, startProcesses } from '../support/host.ts';
+import { ask, hostPath, hostRegion, opened, startProcesses } from '../support/host.ts';
 import { replaceExchanges } from '../support/replaced-exchanges.ts';
 import type { ThreadJob } from '../workers/host-thread.ts';
 import type { HostJob } from '../workers/host-user.ts';
@@ -37,8 +26,8 @@ async function holder(path: string, permits = PERMITS) {
   return child;
 }
 
-async function thread(): Promise<Worker> {
-  const worker = new Worker(compiled('host-thread'));
+async function thread(options: WorkerOptions = {}): Promise<Worker> {
+  const worker = new Worker(compiled('host-thread'), options);
   onTestFinished(async () => void (await worker.terminate()));
   await once(worker, 'message');
   return worker;
@@ -105,24 +94,38 @@ describe('the permits of a process that is killed come back', () => {
   });
 });
 
-describe('a thread that ends', () => {
+describe.each([
+  ['a thread that ends', {}],
+  ['a thread with trackUnmanagedFds: false that ends', { trackUnmanagedFds: false }],
+])('%s', (_, options) => {
   test('returns its permits, though its memory is still referenced', async () => {
     const region = hostRegion();
     const semaphore = semaphoreIn(region);
-    const worker = await thread();
+    const before = opened(region.path);
+    const worker = await thread(options);
     const kept = await handleFrom(worker, { hold: region.path, permits: 2 });
     expect([semaphore.inUse(), region.processes().length]).toEqual([2, 2]);
     await worker.terminate();
     await until(() => region.processes().length === 1);
     expect(semaphore.inUse()).toBe(0);
     expect(kept.path).toBe(region.path);
+    expect(opened(region.path)).toBe(before);
+  });
+
+  test('gives back what it closes at once', async () => {
+    const region = hostRegion();
+    const before = opened(region.path);
+    const worker = await thread(options);
+    worker.postMessage({ close: region.path } satisfies ThreadJob);
+    await once(worker, 'message');
+    expect([region.processes().length, opened(region.path)]).toEqual([1, before]);
   });
 
   test('returns its permits and its place if it got a handle', async () => {
     const region = hostRegion();
     const semaphore = semaphoreIn(region);
     for (let i = 0; i < 2; i++) {
-      const worker = await thread();
+      const worker = await thread(options);
       const job = { attach: semaphore.handle, permits: 1 };
       await handleFrom(worker, job);
       // The same thread gets the handle as new memory each time, and keeps its entry.
@@ -134,76 +137,5 @@ describe('a thread that ends', () => {
       await until(() => region.processes().length === 1);
       expect([semaphore.inUse(), ownersOf(semaphore, region)]).toEqual([0, 1]);
     }
-  });
-});
-
-describe('the slots of a bucket with several limits', () => {
-  const limits = [
-    { rate: 1e-6, burst: 100 },
-    { rate: 1e-6, burst: 120 },
-  ];
-
-  /** The slots that are not free: the live one, and one for each thread. */
-  function held(region: HostRegion, { handle }: TokenBucket): number {
-    const at = (slot: number) => (handle.offset + slotsAt(2) + slot * slotBytes(2)) >> 2;
-    const states = Array.from({ length: SLOT_COUNT }, (_, slot) => region.i32[at(slot)]);
-    return states.filter((state) => state !== NO_HOLDER).length;
-  }
-
-  test('come back from a process that is killed, except for the live one', async () => {
-    const region = hostRegion();
-    const bucket = TokenBucket.open(region, 'two', { limits });
-    expect(held(region, bucket)).toBe(1);
-    for (let i = 1; i <= 3; i++) {
-      const [child] = await startProcesses('host-user', 1);
-      if (child === undefined) return;
-      expect(await ask(child, { take: bucket.handle })).toEqual({ result: 3 });
-      child.kill('SIGKILL');
-      await until(() => region.processes().length === 1);
-      expect(held(region, bucket)).toBe(i === 1 ? 1 : 2);
-      expect(bucket.tryConsume()).toBe(true);
-      expect(held(region, bucket)).toBe(2);
-      expect(Math.round(bucket.available())).toBe(100 - 4 * i);
-    }
-  });
-
-  test('come back from a process that closes the region', () => {
-    const path = hostPath();
-    for (let i = 1; i <= 3; i++) {
-      const region = HostRegion.open({ path });
-      const bucket = TokenBucket.open(region, 'two', { limits });
-      expect(held(region, bucket)).toBe(1);
-      bucket.tryConsume();
-      expect(held(region, bucket)).toBe(2);
-      region.close();
-      expect(held(region, bucket)).toBe(1);
-    }
-  });
-
-  test('belong to a thread once it has replaced them, whichever process made them live', () => {
-    const region = hostRegion();
-    const bucket = TokenBucket.open(region, 'two', { limits, kernel: 'atomics' });
-    bucket.tryConsume();
-    const { offset } = bucket.handle;
-    const word = offset >> 3;
-    const dead = 200;
-    const stateOf = (of: bigint) =>
-      (offset + slotsAt(2) + Number((of >> 3n) & 63n) * slotBytes(2)) >> 2;
-    let recoveries = 0;
-    const spy = replaceExchanges<bigint>((exchange, { words, at, next }) => {
-      if (at === word && words instanceof BigInt64Array && recoveries++ >= 0) {
-        // The thread has made sure of its spare slot by now.
-        freeSlots({ region, offset, bytes: compositeBytes(2) }, dead);
-        expect(region.i32[stateOf(next)]).not.toBe(NO_HOLDER);
-      }
-      return exchange();
-    });
-    for (let i = 0; i < 3; i++) {
-      region.i32[stateOf(region.i64[word] ?? 0n)] = dead;
-      bucket.tryConsume();
-    }
-    spy.mockRestore();
-    expect(recoveries).toBe(3);
-    expect(Math.round(bucket.available())).toBe(96);
   });
 });

@@ -224,6 +224,23 @@ test('node:ffi is taken where Node.js has it, and maps, allocates and locks file
   expect(bucket.available()).toBeCloseTo(6);
 });
 
+test('loading node:ffi hides its own warning, and no other', async () => {
+  const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+  const get = process.getBuiltinModule.bind(process) as (name: string) => unknown;
+  vi.spyOn(process, 'getBuiltinModule').mockImplementation(((name: string) => {
+    if (name !== 'node:ffi') return get(name);
+    process.emitWarning('FFI is an experimental feature', 'ExperimentalWarning');
+    process.emitWarning('FFI is deprecated', 'DeprecationWarning', 'DEP0001');
+    process.emitWarning('Another is an experimental feature', 'ExperimentalWarning');
+    return { DynamicLibrary, getRawPointer };
+  }) as never);
+  expect((await load()).name).toBe('node:ffi');
+  expect(warned.mock.calls).toEqual([
+    ['FFI is deprecated', 'DeprecationWarning', 'DEP0001'],
+    ['Another is an experimental feature', 'ExperimentalWarning'],
+  ]);
+});
+
 test.each(['koffi', 'node:ffi'] as const)('%s reports what fails', async (binding) => {
   plantFfi({ DynamicLibrary, getRawPointer });
   const libc = await load(binding);

@@ -1,41 +1,14 @@
 import { closeSync, existsSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { constants } from 'node:os';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import type { Libc } from '../../src/host/libc.ts';
 import { pathOf } from '../../src/host/region-file.ts';
 import { HostRegion } from '../../src/host.ts';
 import { ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
 import { PROCESS, PROCESS_BYTES, REGION } from '../../src/memory/layout.ts';
-import { hostPath, hostRegion } from '../support/host.ts';
-
-type Fs = typeof import('node:fs');
-
-/** Opens regions with other functions of `node:fs`. */
-async function withFs(change: (real: Fs) => Partial<Fs>) {
-  vi.resetModules();
-  vi.doMock('node:fs', async (load) => {
-    const real = await load<Fs>();
-    return { ...real, ...change(real) };
-  });
-  return import('../../src/host.ts');
-}
-
-/** Opens regions with other functions of the system. */
-async function withLibc(change: (real: Libc) => Partial<Libc>) {
-  vi.resetModules();
-  vi.doMock('../../src/host/native.ts', async (load) => {
-    const real = await load<typeof import('../../src/host/native.ts')>();
-    const libc = real.loadLibc();
-    return { ...real, loadLibc: () => ({ ...libc, ...change(libc) }) };
-  });
-  return import('../../src/host.ts');
-}
+import { type Fs, hostPath, hostRegion, withFs, withLibc } from '../support/host.ts';
 
 afterEach(() => {
-  vi.doUnmock('node:fs');
-  vi.doUnmock('../../src/host/native.ts');
   vi.unstubAllGlobals();
-  // The next file may run in the same process, and must not get these imports.
-  vi.resetModules();
 });
 
 function failure(code: string, message: string) {
@@ -61,6 +34,7 @@ test('a name is that of a file in /dev/shm; a path is made absolute', () => {
 
 describe('a file that cannot be opened', () => {
   test.each([
+    ['ENOENT', 'ERR_HOST_DENIED', 'cannot be created: its folder does not exist'],
     ['ENOSPC', 'ERR_HOST_FULL', 'has no room in its folder'],
     ['ERR_ACCESS_DENIED', 'ERR_HOST_DENIED', 'is outside what --allow-fs-write permits'],
     ['EROFS', 'ERR_HOST_DENIED', 'cannot be opened: EROFS'],
@@ -91,7 +65,7 @@ describe('a file that cannot be opened', () => {
 });
 
 describe('opening fails', () => {
-  test('if the file is replaced meanwhile, and closes both', async () => {
+  test('if the file is replaced each time, and closes all', async () => {
     const path = hostPath();
     const host = await withLibc((real) => ({
       allocate(file, at, bytes) {
@@ -102,11 +76,26 @@ describe('opening fails', () => {
     }));
     const open = openSync(path, 'w');
     closeSync(open);
-    const message = `${path} was replaced while it was opened`;
+    const message = `${path} is replaced each time it is opened`;
     expect(() => host.HostRegion.open({ path })).toThrow(failure('ERR_REGION_INVALID', message));
     const next = openSync(path, 'r');
     closeSync(next);
     expect(next).toBe(open);
+  });
+
+  test.each([
+    ['has no room', { allocate: () => constants.errno.ENOSPC }, 'ERR_HOST_FULL'],
+    ['cannot be locked', { lock: () => -1 }, 'ERR_HOST_UNSUPPORTED'],
+    ['has no such mode', { chmod: () => -1 }, 'ERR_HOST_UNSUPPORTED'],
+  ])('if the file system %s: a new file is removed, one that was there stays', async (...row) => {
+    const [, libc, code] = row;
+    const [made, found] = [hostPath(), hostPath()];
+    writeFileSync(found, '');
+    const host = await withLibc(() => libc);
+    for (const path of [made, found]) {
+      expect(() => host.HostRegion.open({ path })).toThrow(expect.objectContaining({ code }));
+    }
+    expect([existsSync(made), existsSync(found)]).toEqual([false, true]);
   });
 
   test('if the file cannot be mapped', async () => {
@@ -143,9 +132,10 @@ describe('opening fails', () => {
         return command === setLock ? -1 : 0;
       },
     }));
-    const message = `${path} is being created by a process that stands still`;
+    const message = `${path} is being created or removed by a process that stands still`;
     expect(() => host.HostRegion.open({ path })).toThrow(failure('ERR_HOST_BUSY', message));
     expect(waits).toEqual([1, 1, 1, 1, 1]);
+    expect(existsSync(path)).toBe(true); // it is the other process's now
   });
 
   test('if each entry is taken', async () => {

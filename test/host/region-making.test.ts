@@ -33,7 +33,7 @@ const WANTED = { owner: undefined, mode: 0o600, isCreated: true };
 /** Opens a new file that is closed and removed with the test. */
 function newFile() {
   const file = openFile(hostPath(), WANTED);
-  onTestFinished(() => closeSync(file.descriptor));
+  onTestFinished(() => file.close());
   return file;
 }
 
@@ -103,7 +103,7 @@ test('a complete region opens while another process holds the lock for making it
   const region = hostRegion({ bytes: BYTES });
   region.close();
   const file = openFile(region.path, WANTED);
-  onTestFinished(() => closeSync(file.descriptor));
+  onTestFinished(() => file.close());
   expect(new FileLocks(loadLibc(), file).take(0)).toBe(true);
   HostRegion.open({ path: region.path }).close();
 });
@@ -122,15 +122,15 @@ test('a relative path is made absolute, since handles travel', () => {
 });
 
 test('a file that cannot be locked is an error, not a process to wait for', () => {
-  const { path, identity } = newFile();
+  const { path } = newFile();
   const refusal = `${path} cannot be locked: its file system, or a sandbox, refuses F_OFD_SETLK`;
-  const locks = new FileLocks(loadLibc(), { path, identity, descriptor: -1 });
+  const locks = new FileLocks(loadLibc(), { path, descriptor: -1 });
   expect(() => locks.take(1)).toThrow(refusal);
   expect(() => locks.isTaken(1)).toThrow(refusal);
   // For an exclusive lock, the file must be open for writing.
   const descriptor = openSync(path, 'r');
   onTestFinished(() => closeSync(descriptor));
-  const readable = new FileLocks(loadLibc(), { path, identity, descriptor });
+  const readable = new FileLocks(loadLibc(), { path, descriptor });
   expect(() => readable.take(1)).toThrow(refusal);
 });
 

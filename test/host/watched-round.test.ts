@@ -53,17 +53,13 @@ async function setUp({ periodMs = PERIOD_MS, room = 10, isAwake = true } = {}) {
     const bell = new Bell(words, at, { lookMs: periodMs });
     return bell.onRing(bell.alarm(), wake);
   };
-  /** How many timers are set in a time. Not by a spy, whose end would leave the fake one behind. */
+  const { timers } = await import('../../src/memory/timers.ts');
+  const starts = vi.spyOn(timers, 'start');
+  /** How many timers are set in a time. */
   const timersIn = (ms: number) => {
-    const { setTimeout } = globalThis;
-    let count = 0;
-    globalThis.setTimeout = ((...args: Parameters<typeof setTimeout>) => {
-      count++;
-      return setTimeout(...args);
-    }) as typeof setTimeout;
+    starts.mockClear();
     vi.advanceTimersByTime(ms);
-    globalThis.setTimeout = setTimeout;
-    return count;
+    return starts.mock.calls.length;
   };
   return { wait, lookouts, timersIn, round: roundOf(periodMs) };
 }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import {
   FixedWindow,
+  LimitSet,
   ManualClock,
   Region,
   Semaphore,
@@ -23,7 +24,7 @@ function limitersOf(region: Region, clock: ManualClock, burst: number) {
   const shared = { clock, region };
   return {
     bucket: TokenBucket.create({ rate: 10, burst, ...shared }),
-    several: TokenBucket.create({ limits, ...shared }),
+    several: LimitSet.create({ limits, ...shared }),
     fixed: FixedWindow.create({ limit: burst, intervalMs: 500, ...shared }),
     sliding: SlidingWindow.create({ limit: burst, intervalMs: 500, ...shared }),
     log: SlidingLog.create({ limit: burst, intervalMs: 500, ...shared }),

@@ -69,8 +69,12 @@ it('calls stalled and killed anywhere never grant a key more than burst + rate x
       clock,
     });
     const grants = new Map<string, Set<Grant>>(KEYS.map((key) => [key, new Set()]));
-    const pending: { reservation: Reservation; grant: Grant; key: string }[] = [];
-    const threads: { limiter: KeyedTokenBucket; readUs: number }[] = [];
+    const pending: { reservation: Reservation; grant: Grant; key: string; thread: Thread }[] = [];
+    interface Thread {
+      readonly limiter: KeyedTokenBucket;
+      readUs: number;
+    }
+    const threads: Thread[] = [];
     const join = () => {
       const limiter = KeyedTokenBucket.attach(structuredClone(made.handle));
       const thread = { limiter, readUs: 0 };
@@ -112,13 +116,16 @@ it('calls stalled and killed anywhere never grant a key more than burst + rate x
         // A call that turns out to be late is granted tokens that are available at the later time.
         const atUs = reservation.waitMs > 0 ? reservation.atUs : thread.readUs;
         const grant = note(key, n, atUs);
-        pending.push({ reservation, grant, key });
+        pending.push({ reservation, grant, key, thread });
       } else if (act === 'cancel') {
         const last = pending.pop();
         if (last === undefined) return;
         // From here on the call's tokens are not used, whatever happens to them.
         grants.get(last.key)?.delete(last.grant);
+        // It reads the clock of its limiter, which may be within another call.
+        const { readUs } = last.thread;
         preemption.call(() => last.reservation.cancel(), at, inside, dies);
+        last.thread.readUs = readUs;
       } else {
         const outcome = preemption.call(() => limiter[act](key, n), at, inside, dies);
         if (outcome !== KILLED) note(key, outcome === true ? n : Number(outcome), thread.readUs);

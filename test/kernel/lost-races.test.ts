@@ -97,14 +97,16 @@ function racesLost(make: () => [Counting, Counting], call: (own: Counting) => vo
   return lost;
 }
 
-describe.each(Object.entries(TWICE))('%s', (_, make) => {
+describe.each(Object.entries(TWICE))('%s', (name, make) => {
+  // To find no entry is no step, so another thread may have taken it before the first.
+  const isNew = name.endsWith('new key');
   it.each<[string, (own: Counting) => void]>([
     ['takes', (own) => own.tryConsume(1)],
     ['drains', (own) => own.consumeOrDrain(LIMIT + 1)],
   ])('counts each race that a call loses which %s', (_, call) => {
     const lost = racesLost(make, call);
     expect(lost.length).toBeGreaterThan(1);
-    expect(lost[0], 'before the first step').toBe(0);
+    if (!isNew) expect(lost[0], 'before the first step').toBe(0);
     expect([...new Set(lost)].sort()).toEqual([0, 1]);
   });
 

@@ -1,23 +1,22 @@
 import { Region } from '../../src/index.ts';
 import { createBucketCell } from '../../src/kernel/bucket/cell.ts';
-import { openBucket } from '../../src/kernel/bucket/host.ts';
-import type { BucketKernel } from '../../src/kernel/bucket/kernel.ts';
+import { type HostedBucket, openBucket } from '../../src/kernel/bucket/host.ts';
 import { Position } from '../../src/kernel/bucket/position.ts';
 import type { Schedule } from '../../src/kernel/bucket/schedule.ts';
 import type { CellPlace } from '../../src/memory/cell.ts';
 
 export const KERNELS = {
-  JavaScript: (place: CellPlace): BucketKernel => openBucket(place, 'atomics'),
-  compiled: (place: CellPlace): BucketKernel => openBucket(place, 'wasm'),
+  JavaScript: (place: CellPlace): HostedBucket => openBucket(place, 'atomics'),
+  compiled: (place: CellPlace): HostedBucket => openBucket(place, 'wasm'),
 };
 
 /** A bucket that is empty at `nowUs`, and the callers that wait for its tokens. */
 export class PositionScene {
   readonly place: CellPlace;
-  readonly kernel: BucketKernel;
+  readonly kernel: HostedBucket;
   nowUs: number;
 
-  constructor(open: (place: CellPlace) => BucketKernel, schedule: Schedule, nowUs = 0) {
+  constructor(open: (place: CellPlace) => HostedBucket, schedule: Schedule, nowUs = 0) {
     const region = Region.create();
     this.nowUs = nowUs;
     const kind = 'token-bucket';
@@ -39,7 +38,10 @@ export class PositionScene {
   }
 
   change(schedule: Schedule): void {
-    this.kernel.reconfigure(this.nowUs, schedule);
+    this.kernel.reconfigure(
+      () => this.nowUs,
+      () => schedule,
+    );
   }
 
   /** When the bucket has paid back all its debt: the instant of the last caller in the queue. */

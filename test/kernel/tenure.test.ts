@@ -2,8 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { Region } from '../../src/index.ts';
 import { createBucketCell } from '../../src/kernel/bucket/cell.ts';
 import { openBucket } from '../../src/kernel/bucket/host.ts';
-import { Tenure } from '../../src/kernel/bucket/record.ts';
+import { RecordTenure } from '../../src/kernel/bucket/record.ts';
 import { continuous } from '../../src/kernel/bucket/schedule.ts';
+import { createLimitSetCell } from '../../src/kernel/limit-set/cell.ts';
+import { openLimitSet } from '../../src/kernel/limit-set/host.ts';
 import { RECORD, recordOffset } from '../../src/memory/layout.ts';
 import { replaceExchanges } from '../support/replaced-exchanges.ts';
 
@@ -13,8 +15,12 @@ function made() {
   const bucket = { kind: 'token-bucket', schedule, initial: 10, region, stats: false } as const;
   const place = createBucketCell({ ...bucket, nowUs: 0 });
   const kernel = openBucket(place, 'atomics');
-  const reconfigure = (rate: number) => kernel.reconfigure(0, continuous(rate, 10));
-  return { place, kernel, tenure: new Tenure(place), reconfigure };
+  const reconfigure = (rate: number) =>
+    kernel.reconfigure(
+      () => 0,
+      () => continuous(rate, 10),
+    );
+  return { place, kernel, tenure: new RecordTenure(place), reconfigure };
 }
 
 describe('a tenure', () => {
@@ -75,9 +81,32 @@ describe('a tenure', () => {
 
   test('is shared by all observers: each sees its end', () => {
     const { place, reconfigure } = made();
-    const others = [new Tenure(place), new Tenure(place)];
+    const others = [new RecordTenure(place), new RecordTenure(place)];
     reconfigure(5);
     expect(others.map(({ holds }) => holds)).toEqual([false, false]);
-    expect(new Tenure(place).holds).toBe(true);
+    expect(new RecordTenure(place).holds).toBe(true);
+  });
+});
+
+describe('a tenure of a limit set', () => {
+  test('ends with a change of any limit, whatever else happens, and begins again when it is renewed', () => {
+    const schedules = [continuous(1000, 10), continuous(10, 100)] as const;
+    const region = Region.create();
+    const place = createLimitSetCell({ schedules, region, stats: false, nowUs: 0 });
+    const kernel = openLimitSet(place, 'atomics');
+    const tenure = kernel.tenure();
+    kernel.acquire(0, 10, 0);
+    kernel.acquire(0, 5, Number.POSITIVE_INFINITY);
+    expect(kernel.returnTokens(0, 1)).toBe(true);
+    expect([tenure.holds, tenure.endures()]).toEqual([true, true]);
+    for (let i = 1; i <= 30; i++) {
+      kernel.reconfigure(
+        () => 0,
+        ([first]) => [first, continuous(10 + i, 100)],
+      );
+      expect([tenure.holds, tenure.endures()], `after ${i}`).toEqual([false, false]);
+    }
+    tenure.renew();
+    expect([tenure.holds, tenure.endures()]).toEqual([true, true]);
   });
 });

@@ -2,12 +2,8 @@ import { expect, test } from 'vitest';
 import { Region } from '../../src/index.ts';
 import type { Receipt } from '../../src/kernel/bucket/kernel.ts';
 import { boundsOf, createWindowCell } from '../../src/kernel/window/cell.ts';
-import { openFixedWindow } from '../../src/kernel/window/fixed-window.ts';
-import type {
-  RefundableWindowKernel,
-  SometimesKernel,
-  WindowKernel,
-} from '../../src/kernel/window/kernel.ts';
+import { openWindow } from '../../src/kernel/window/host.ts';
+import type { SometimesKernel, WindowKernel } from '../../src/kernel/window/kernel.ts';
 import {
   countBitsOf,
   lowBitsOf,
@@ -15,8 +11,6 @@ import {
   type WindowLimit,
 } from '../../src/kernel/window/limit.ts';
 import { liveWindow } from '../../src/kernel/window/record.ts';
-import { openSlidingLog } from '../../src/kernel/window/sliding-log.ts';
-import { openSlidingWindow } from '../../src/kernel/window/sliding-window.ts';
 import { createSometimesCell, openSometimes } from '../../src/kernel/window/sometimes.ts';
 import { clockTicks, LOG_EPOCH_TICKS } from '../../src/kernel/window/time.ts';
 import { CELL, WINDOW } from '../../src/memory/layout.ts';
@@ -28,16 +22,6 @@ import { same, Twins } from '../support/twins.ts';
 const CALLS = 250_000 * SHARE;
 const CALLS_OF_A_LIMITER = 500;
 const RARITY = { broken: 5_000, back: 100, leap: 300 };
-
-const OPEN = {
-  'fixed-window': openFixedWindow,
-  'sliding-window': openSlidingWindow,
-  'sliding-log': openSlidingLog,
-};
-
-function giveBack(kernel: WindowKernel, n: number, time: RandomTime): number {
-  return (kernel as RefundableWindowKernel).returnTokens(n, time);
-}
 
 /** The same window or log twice. */
 class WindowTwins extends Twins<WindowKernel> {
@@ -62,7 +46,7 @@ class WindowTwins extends Twins<WindowKernel> {
         stats: false,
         region: Region.create({ plain }),
       });
-    super(cell, OPEN[kind]);
+    super(cell, openWindow);
     this.#kind = kind;
     this.#limit = limit;
     this.#random = random;
@@ -100,7 +84,7 @@ class WindowTwins extends Twins<WindowKernel> {
         break;
       }
       case 11:
-        both('return', (kernel) => ('returnTokens' in kernel ? giveBack(kernel, n, time) : 0));
+        both('return', (kernel) => kernel.returnTokens(n, time));
         break;
       case 0:
         both('drain', (kernel) => kernel.drain(n, time));

@@ -7,6 +7,10 @@ import {
   LeakyBucket,
   type Limiter,
   ManualClock,
+  Region,
+  Semaphore,
+  systemClock,
+  TickerClock,
   TokenBucket,
 } from '../../src/index.ts';
 import { perSecondAndMinute } from '../support/altered-part.ts';
@@ -108,8 +112,46 @@ describe('allOf', () => {
       },
       'all limiters must have the same clock, got manual and system',
     ],
+    [
+      () => {
+        const one = TokenBucket.create({ rate: 1, burst: 1, clock: ManualClock.create() });
+        return allOf(one, TokenBucket.create({ rate: 1, burst: 1, clock: ManualClock.create() }));
+      },
+      'all limiters must have the same clock, got two manual clocks',
+    ],
+    [
+      () => {
+        const region = Region.create();
+        const [one, two] = ['one', 'two'].map((name) => ManualClock.open(region, name));
+        const limit = { rate: 1, burst: 1 };
+        const first = TokenBucket.create({ ...limit, clock: one as ManualClock });
+        return allOf(first, TokenBucket.create({ ...limit, clock: two as ManualClock }));
+      },
+      'all limiters must have the same clock, got two manual clocks',
+    ],
+    [
+      () => {
+        const semaphore = Semaphore.create({ permits: 1, clock: ManualClock.create() });
+        const clock = ManualClock.create();
+        return allOf(semaphore, TokenBucket.create({ rate: 1, burst: 1, clock }));
+      },
+      'all limiters must have the same clock, got two manual clocks',
+    ],
   ])('names what is wrong with its limiters', (make, message) => {
     expect(make).toThrow(new TypeError(message));
+  });
+
+  it('knows one clock behind several objects', async () => {
+    const copied = (limiter: TokenBucket) => TokenBucket.attach(structuredClone(limiter.handle));
+    const ticker = await TickerClock.create();
+    const region = Region.create();
+    const clocks = [ManualClock.create(), ManualClock.open(region, 'clock'), ticker, systemClock];
+    for (const clock of clocks) {
+      const bucket = TokenBucket.create({ rate: 1, burst: 5, clock, region });
+      expect(copied(bucket).clock === clock).toBe(clock === systemClock);
+      expect(allOf(bucket, copied(bucket), copied(bucket)).tryConsume()).toBe(true);
+    }
+    ticker.dispose();
   });
 
   it('waits while a part is paused, and goes on when it is not', async () => {

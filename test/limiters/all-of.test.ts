@@ -23,7 +23,7 @@ function alwaysLate(limiter: Part, meanwhile = () => {}): Limiter {
   return altered(limiter, {
     identity: undefined,
     timeUntil: () => 0,
-    takeAt() {
+    take() {
       meanwhile();
       return false;
     },
@@ -120,9 +120,9 @@ describe('allOf', () => {
     const order: string[] = [];
     const noted = (name: string, part: Part) =>
       altered(part, {
-        takeAt(nowUs, n) {
+        take(n, nowUs) {
           order.push(name);
-          return part.takeAt(nowUs, n);
+          return part.take(n, nowUs);
         },
       });
     const all = allOf(
@@ -141,7 +141,7 @@ describe('allOf', () => {
     const log = SlidingLog.create({ limit: 1, intervalMs: 1000, clock });
     const window = FixedWindow.create({ limit: 5, intervalMs: 1000, clock });
     const untouched = altered(window, {
-      takeAt() {
+      take() {
         throw new Error('taken');
       },
     });
@@ -158,9 +158,9 @@ describe('allOf', () => {
     const takes = { quick: 0, bucket: 0, log: 0 };
     const counted = (name: keyof typeof takes, part: Part) =>
       altered(part, {
-        takeAt(nowUs, n) {
+        take(n, nowUs) {
           takes[name]++;
-          return part.takeAt(nowUs, n);
+          return part.take(n, nowUs);
         },
       });
     const all = allOf(counted('quick', quick), counted('bucket', bucket), counted('log', log));
@@ -229,6 +229,7 @@ describe('allOf', () => {
       remaining: 0,
       retryAfterMs: 0,
       resetMs: 600,
+      nextTokenMs: 10,
     });
     expect(nested.decide()).toMatchObject({ allowed: false, retryAfterMs: 10 });
   });

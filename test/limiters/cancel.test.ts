@@ -1,5 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { ManualClock, type Reservation, TokenBucket } from '../../src/index.ts';
+import {
+  type BucketCalls,
+  KeyedLimitSet,
+  KeyedTokenBucket,
+  LeakyBucket,
+  LimitSet,
+  ManualClock,
+  type Reservation,
+  TokenBucket,
+} from '../../src/index.ts';
 import { Crew } from '../support/crew.ts';
 import { Gate } from '../support/gate.ts';
 import { Random, SEED } from '../support/random.ts';
@@ -24,7 +33,7 @@ function leastLeft(admitted: readonly Kept[], burst: number): number {
   return least;
 }
 
-function reserved(bucket: TokenBucket, n: number): Reservation {
+function reserved(bucket: BucketCalls, n: number): Reservation {
   const reservation = bucket.reserve(n);
   if (reservation === undefined) throw new Error('refused, though there was no maximum wait');
   return reservation;
@@ -66,16 +75,6 @@ describe('cancelling', () => {
     bucket.tryConsume(5);
     expect(reservation.cancel()).toBe(false);
     expect(bucket.balance()).toBe(15);
-  });
-
-  test('after the bucket has filled up does not overfill it', () => {
-    const clock = ManualClock.create();
-    const bucket = TokenBucket.create({ rate: 10, burst: 20, clock });
-    const reservation = reserved(bucket, 5);
-    clock.advance(60_000);
-    expect(reservation.cancel()).toBe(true);
-    expect(bucket.balance()).toBe(20);
-    expect(bucket.consumeOrDrain(100)).toBe(20);
   });
 
   test('a reservation made under another limit returns nothing', () => {
@@ -148,4 +147,105 @@ describe('cancelling', () => {
       expect(round, 'rounds without a lost race').toBeLessThan(5_000);
     }
   });
+});
+
+const limits = [
+  { rate: 10, burst: 5 },
+  { rate: 20, burst: 50 },
+];
+/** Every limiter that can promise: 10 tokens a second, none at the start. */
+const PROMISING: readonly [string, (clock: ManualClock) => BucketCalls][] = [
+  ['TokenBucket', (clock) => TokenBucket.create({ rate: 10, burst: 5, initial: 0, clock })],
+  [
+    'LeakyBucket',
+    (clock) => {
+      const pace = LeakyBucket.create({ rate: 10, slack: 4, clock });
+      pace.tryConsume();
+      return pace;
+    },
+  ],
+  ['LimitSet', (clock) => LimitSet.create({ limits, initial: 0, clock })],
+  [
+    'KeyedTokenBucket',
+    (clock) => {
+      const table = KeyedTokenBucket.create({ rate: 10, burst: 5, capacity: 4, clock });
+      table.tryConsume('key', 5);
+      return table.for('key');
+    },
+  ],
+  [
+    'KeyedLimitSet',
+    (clock) => {
+      const table = KeyedLimitSet.create({ limits, capacity: 4, clock });
+      table.tryConsume('key', 5);
+      return table.for('key');
+    },
+  ],
+];
+
+describe.each(PROMISING)('a reservation of a %s', (_, make) => {
+  test('is cancelled up to its instant, and not after it', () => {
+    const clock = ManualClock.create();
+    const bucket = make(clock);
+    const [punctual, late] = [reserved(bucket, 1), reserved(bucket, 1)];
+    expect([punctual.waitMs, late.waitMs]).toEqual([100, 200]);
+    clock.advance(200);
+    expect(late.cancel()).toBe(true);
+    const again = reserved(bucket, 1);
+    expect(again.dueUs).toBe(clock.now());
+    clock.advance(1 / 1000);
+    const before = bucket.balance();
+    expect(again.cancel()).toBe(false);
+    expect(bucket.balance()).toBe(before);
+  });
+
+  test('that was available at once is not cancelled at a later instant', () => {
+    const clock = ManualClock.create();
+    const bucket = make(clock);
+    clock.advance(1000);
+    const before = bucket.balance();
+    expect(reserved(bucket, 2).cancel()).toBe(true);
+    expect(bucket.balance()).toBe(before);
+    const kept = reserved(bucket, 2);
+    clock.advance(1 / 1000);
+    expect(kept.cancel()).toBe(false);
+    expect(bucket.balance()).toBeCloseTo(before - 2, 3);
+    bucket.returnTokens(2);
+    expect(bucket.balance()).toBeCloseTo(before, 3);
+  });
+
+  test('gives nothing back to code that acts and cancels at the end', async () => {
+    const clock = ManualClock.create();
+    const bucket = make(clock);
+    let acts = 0;
+    for (let ms = 0; ms < 1000; ms += 125) {
+      const slot = bucket.reserve(1, { maxWaitMs: 100 });
+      try {
+        if (slot === undefined) continue;
+        clock.set(Math.max(clock.nowMs, slot.dueUs / 1000) + 1);
+        acts++;
+      } finally {
+        slot?.cancel();
+      }
+    }
+    // One each 100 ms.
+    expect(acts).toBeLessThanOrEqual(clock.nowMs / 100);
+  });
+});
+
+describe('tokens that nobody uses', () => {
+  test.each(PROMISING)(
+    'return when a wait on a %s is aborted after its instant',
+    async (_, make) => {
+      const clock = ManualClock.create();
+      const bucket = make(clock);
+      const controller = new AbortController();
+      const wait = bucket.wait(1, { signal: controller.signal });
+      // The instant passes, and the thread hears of the abort first.
+      controller.signal.addEventListener('abort', () => clock.set(300), { once: true });
+      controller.abort(new Error('enough'));
+      await expect(wait).rejects.toThrow('enough');
+      expect(bucket.balance()).toBe(3);
+    },
+  );
 });

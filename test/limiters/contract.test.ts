@@ -108,6 +108,28 @@ describe.each(LIMITER_CASES)(
       expect(limiter.available()).toBe(LIMIT);
     });
 
+    it('reports when one more token will remain, and that none will if it is full', () => {
+      const { clock, limiter } = make();
+      const check = (n: number) => {
+        const { remaining, nextTokenMs } = limiter.decide(n);
+        expect(nextTokenMs).toBeCloseTo(limiter.timeUntil(remaining + 1), 6);
+        if (nextTokenMs === Number.POSITIVE_INFINITY) {
+          expect(remaining).toBe(LIMIT);
+          return;
+        }
+        expect(nextTokenMs).toBeGreaterThan(0);
+        clock.advance(nextTokenMs - 0.01);
+        expect(limiter.decide(0).remaining).toBe(remaining);
+        clock.advance(0.01);
+        expect(limiter.decide(0).remaining).toBeGreaterThan(remaining);
+      };
+      expect(limiter.decide(0).nextTokenMs).toBe(Number.POSITIVE_INFINITY);
+      for (const n of [0, 1, 2, 1, LIMIT, 1, 1, 0]) {
+        check(n);
+        clock.advance(limiterCase.refillMs / 7);
+      }
+    });
+
     it('reports in a refusal when a retry succeeds: then it does, and not before', () => {
       const { clock, limiter } = make();
       limiter.tryConsume(LIMIT);

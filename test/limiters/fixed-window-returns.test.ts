@@ -4,7 +4,7 @@ import { Preemption } from '../support/preemption.ts';
 
 /** Tokens of a window, and a way to give them back. */
 function taken(window: FixedWindow, n: number) {
-  if (!window.takeAt(0, n)) return undefined;
+  if (!window.take(n)) return undefined;
   const receipt = window.receipt();
   return { cancel: () => window.giveBack(n, receipt) };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { KeyedTokenBucket, ManualClock } from '../../src/index.ts';
+import { KeyedLimitSet, KeyedTokenBucket, ManualClock } from '../../src/index.ts';
 
 describe.each(['wasm', 'atomics'] as const)('a key, with kernel %s,', (kernel) => {
   const made = (whenFull: 'share' | 'refuse' | 'admit' = 'share', capacity = 100) => {
@@ -64,6 +64,28 @@ describe.each(['wasm', 'atomics'] as const)('a key, with kernel %s,', (kernel) =
     expect(table.tryConsume('ann')).toBe(true);
     expect(table.tryConsume('ann')).toBe(false);
   });
+
+  test.each(['one limit', 'two limits'])(
+    'stays blocked if a reservation is cancelled: %s',
+    (limits) => {
+      const clock = ManualClock.create();
+      const limit = { rate: 10, burst: 5 };
+      const table =
+        limits === 'one limit'
+          ? KeyedTokenBucket.create({ ...limit, capacity: 100, clock, kernel })
+          : KeyedLimitSet.create({ limits: [limit, limit], capacity: 100, clock, kernel });
+      table.consumeOrDrain('ann', 5);
+      const reservation = table.reserve('ann', 3);
+      table.block('ann', 1000);
+      expect(reservation?.cancel()).toBe(false);
+      expect(table.timeUntil('ann', 1)).toBeCloseTo(1100);
+      // A block that changes nothing, because the debt is longer, keeps nobody from cancelling.
+      const later = table.reserve('ann', 4);
+      table.block('ann', 100);
+      expect(later?.cancel()).toBe(true);
+      expect(table.timeUntil('ann', 1)).toBeCloseTo(1100);
+    },
+  );
 
   test('that is blocked before its first call is refused, too', () => {
     const { table } = made();

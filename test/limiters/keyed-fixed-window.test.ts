@@ -59,11 +59,12 @@ test('every call answers like a map of exact counts', () => {
       } else if (act === 'decide') {
         const untilMs = exact.untilUs(key, nowUs, n) / 1000;
         const allowed = exact.acquire(key, nowUs, n) !== undefined;
-        const { retryAfterMs, resetMs, ...decision } = made.decide(key, n);
+        const { retryAfterMs, resetMs, nextTokenMs, ...decision } = made.decide(key, n);
         const remaining = Math.max(0, exact.balance(key, nowUs));
         expect(decision).toEqual({ allowed, limit: LIMIT, remaining });
         expect(retryAfterMs).toBeCloseTo(allowed ? 0 : untilMs);
         expect(resetMs).toBeCloseTo(exact.untilUs(key, nowUs, LIMIT) / 1000);
+        expect(nextTokenMs).toBeCloseTo(exact.untilUs(key, nowUs, remaining + 1) / 1000);
       }
       expect(made.available(key)).toBe(Math.max(0, exact.balance(key, nowUs)));
       expect(made.timeUntil(key, 2)).toBeCloseTo(exact.untilUs(key, nowUs, 2) / 1000);

@@ -37,7 +37,7 @@ describe('a handle', () => {
 
   test('to damaged entries neither hangs nor accesses memory outside the cell', () => {
     for (let round = 0; round < 300; round++) {
-      const buffer = new SharedArrayBuffer(64 + 1216 + 32 * 32);
+      const buffer = new SharedArrayBuffer(64 + 1280 + 32 * 32);
       const region = Region.create({ buffer });
       const made = create({ capacity: 32, region });
       const from = made.handle.offset + KEYED.forgotten;

@@ -68,13 +68,15 @@ test('every call answers like a map of exact buckets', () => {
       } else if (act === 'decide') {
         const before = exact.balance(key, nowUs);
         const allowed = exact.acquire(key, nowUs, n, 0) !== undefined;
-        const { retryAfterMs, resetMs, ...decision } = made.decide(key, n);
+        const { retryAfterMs, resetMs, nextTokenMs, ...decision } = made.decide(key, n);
         const balance = exact.balance(key, nowUs);
         const remaining = Math.max(0, Math.floor(balance));
         expect(decision).toEqual({ allowed, limit: BURST, remaining });
         const later = n > BURST ? Number.POSITIVE_INFINITY : ((n - before) * TOKEN_US) / 1000;
         expect(retryAfterMs).toBeCloseTo(allowed ? 0 : later);
         expect(resetMs).toBeCloseTo(((BURST - balance) * TOKEN_US) / 1000);
+        const nextMs = ((remaining + 1 - balance) * TOKEN_US) / 1000;
+        expect(nextTokenMs).toBeCloseTo(remaining < BURST ? nextMs : Number.POSITIVE_INFINITY);
       }
       expect(made.balance(key)).toBeCloseTo(exact.balance(key, nowUs));
       expect(made.timeUntil(key, 2)).toBeCloseTo(

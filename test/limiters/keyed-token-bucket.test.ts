@@ -102,6 +102,7 @@ describe('a key', () => {
       remaining: 0,
       retryAfterMs: 100,
       resetMs: 500,
+      nextTokenMs: 100,
     });
     const waiting = made.wait('a', 1);
     clock.advance(100);

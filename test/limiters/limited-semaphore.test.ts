@@ -42,7 +42,7 @@ describe.each(TARGETS)('a semaphore and a bucket, with kernel %s,', (kernel) => 
     );
   });
 
-  test('waits for the permit first, then for the tokens', async () => {
+  test('leaves tokens that are there while it waits for a permit, and permits while it waits for tokens', async () => {
     const made = create({ permits: 1, burst: 1 });
     const { both, clock, semaphore, bucket } = made;
     const first = await both.acquire();
@@ -62,7 +62,7 @@ describe.each(TARGETS)('a semaphore and a bucket, with kernel %s,', (kernel) => 
     const second = await waits[0];
     second?.release();
     await settled(20);
-    expect([order, semaphore.inUse()]).toEqual([[1], 1]);
+    expect([order, semaphore.inUse()]).toEqual([[1], 0]);
     clock.advance(100);
     (await waits[1])?.release();
     expect([order, both.waiting]).toEqual([[1, 2], 0]);
@@ -108,7 +108,7 @@ describe.each(TARGETS)('a semaphore and a bucket, with kernel %s,', (kernel) => 
     const controller = new AbortController();
     const aborted = both.acquire(1, { signal: controller.signal });
     await settled(20);
-    expect(made.semaphore.inUse()).toBe(1);
+    expect(made.semaphore.inUse()).toBe(0);
     controller.abort(new Error('gone'));
     await expect(aborted).rejects.toThrow('gone');
     clock.advance(100);
@@ -128,16 +128,58 @@ describe.each(TARGETS)('a semaphore and a bucket, with kernel %s,', (kernel) => 
     expectSpent(made, 0.5);
   });
 
-  test('fails rather than wait for tokens until the permit expires', async () => {
+  test('starts the holdMs of a permit when the tokens are there, however long that takes', async () => {
     const { both, bucket, clock } = create({ holdMs: 50, burst: 1 });
     bucket.tryConsume();
-    await expect(both.acquire()).rejects.toThrow(
-      expect.objectContaining({ code: 'ERR_RATE_LIMIT_TIMEOUT' }),
-    );
-    clock.advance(60);
-    const soon = both.acquire();
-    clock.advance(40);
-    (await soon).release();
+    const late = both.acquire();
+    for (let ms = 0; ms < 100; ms += 10) {
+      await settled();
+      expect(both.inUse()).toBe(0);
+      clock.advance(10);
+    }
+    const permit = await late;
+    clock.advance(49);
+    permit.release();
+  });
+
+  test('keeps the tokens of one caller at most while permits are short, and none is lost', async () => {
+    const { both, bucket, clock, semaphore } = create({ permits: 1, burst: 1 });
+    bucket.charge(2);
+    const held = await semaphore.acquire();
+    const end = new AbortController();
+    const waits = [1, 2, 3].map(() => both.acquire(1, { signal: end.signal }));
+    await settled();
+    clock.advance(1000);
+    await settled(20);
+    expect([bucket.balance(), both.waiting, semaphore.waiting]).toEqual([1, 3, 1]);
+    held.release();
+    (await waits[0])?.release();
+    (await waits[1])?.release();
+    await settled(20);
+    expect([bucket.balance(), semaphore.inUse(), semaphore.waiting]).toEqual([-1, 0, 0]);
+    end.abort('enough');
+    await expect(waits[2]).rejects.toBe('enough');
+    expect(bucket.balance()).toBe(0);
+  });
+
+  test('returns the tokens of a caller that gives up while it waits for a permit', async () => {
+    for (const limit of ['bucket', 'window'] as const) {
+      const { clock, semaphore, bucket } = create({ permits: 1, burst: 1 });
+      const window = FixedWindow.create({ limit: 1, intervalMs: 100, clock, kernel });
+      const limiter = limit === 'bucket' ? bucket : window;
+      limiter.tryConsume();
+      const both = allOf(semaphore, limiter);
+      const held = await semaphore.acquire();
+      const late = expect(both.acquire(1, { timeoutMs: 150 })).rejects.toThrow('timeoutMs = 150');
+      await settled();
+      clock.advance(100);
+      await settled();
+      expect([limiter.available(), semaphore.waiting]).toEqual([0, 1]);
+      clock.advance(50);
+      await late;
+      expect([limiter.available(), semaphore.waiting]).toEqual([1, 0]);
+      held.release();
+    }
   });
 
   test('counts a call once, whatever it waits for', async () => {

@@ -1,6 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type LimiterHandle, ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
+import {
+  type LimiterHandle,
+  LimitSet,
+  ManualClock,
+  Semaphore,
+  TokenBucket,
+} from '../../src/index.ts';
 import { BucketModel, SeveralModel } from '../support/bucket-models.ts';
 import { Crew } from '../support/crew.ts';
 import { KERNEL_MIXES } from '../support/kernels.ts';
@@ -98,10 +104,10 @@ const SUBJECTS: readonly Subject[] = [
     model: () => new BucketModel(LIMIT, 4),
   },
   {
-    name: 'TokenBucket with several limits',
+    name: 'LimitSet',
     call: ofSeveral,
     handle: () =>
-      TokenBucket.create({ limits: SEVERAL, initial: 4, clock: ManualClock.create() }).handle,
+      LimitSet.create({ limits: SEVERAL, initial: 4, clock: ManualClock.create() }).handle,
     model: () => new SeveralModel(SEVERAL, 4),
   },
   {

@@ -35,6 +35,7 @@ describe.each(['wasm', 'atomics'] as const)('rate 0, with kernel %s,', (kernel) 
       remaining: 0,
       retryAfterMs: Number.POSITIVE_INFINITY,
       resetMs: Number.POSITIVE_INFINITY,
+      nextTokenMs: Number.POSITIVE_INFINITY,
     });
     bucket.returnTokens(1);
     expect(bucket.tryConsume()).toBe(true);

@@ -89,8 +89,14 @@ describe('a bucket of infinite rate', () => {
         expect(bucket.balance()).toBe(rate);
         expect(bucket.timeUntil(1e9)).toBe(0);
         const { burst: limit = rate } = given;
-        const decision = { allowed: true, limit, remaining: rate, retryAfterMs: 0, resetMs: 0 };
-        expect(bucket.decide(3)).toEqual(decision);
+        expect(bucket.decide(3)).toEqual({
+          allowed: true,
+          limit,
+          remaining: rate,
+          retryAfterMs: 0,
+          resetMs: 0,
+          nextTokenMs: Number.POSITIVE_INFINITY,
+        });
       }
     },
   );

@@ -154,6 +154,7 @@ describe('a token bucket', () => {
       remaining: 5,
       retryAfterMs: Number.POSITIVE_INFINITY,
       resetMs: 0,
+      nextTokenMs: Number.POSITIVE_INFINITY,
     });
     expect(bucket.timeUntil(6)).toBe(Number.POSITIVE_INFINITY);
     expect(() => bucket.reserve(6)).toThrow(EXCEEDS);
@@ -165,7 +166,7 @@ describe('a token bucket', () => {
 
   test('decides and reports its state', () => {
     const { clock, bucket } = manualBucket({ rate: 10, burst: 5 });
-    const stand = { limit: 5, retryAfterMs: 0 };
+    const stand = { limit: 5, retryAfterMs: 0, nextTokenMs: 100 };
     expect(bucket.decide(2)).toEqual({ ...stand, allowed: true, remaining: 3, resetMs: 200 });
     expect(bucket.decide(4)).toEqual({
       allowed: false,
@@ -173,10 +174,16 @@ describe('a token bucket', () => {
       remaining: 3,
       retryAfterMs: 100,
       resetMs: 200,
+      nextTokenMs: 100,
     });
     bucket.acquire(5);
     clock.advance(50);
-    expect(bucket.decide(1)).toMatchObject({ remaining: 0, retryAfterMs: 250, resetMs: 650 });
+    expect(bucket.decide(1)).toMatchObject({
+      remaining: 0,
+      retryAfterMs: 250,
+      resetMs: 650,
+      nextTokenMs: 250,
+    });
     expect(bucket.available()).toBe(0);
     expect(bucket.timeUntil(0)).toBe(150);
     expect(bucket.timeUntil(5)).toBe(650);

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { FixedWindow, ManualClock, Region, SlidingLog, SlidingWindow } from '../../src/index.ts';
 import { WINDOW } from '../../src/memory/layout.ts';
 import { claimRecords } from '../support/cell.ts';
@@ -98,6 +98,7 @@ describe.each(WINDOW_KERNELS)(
           remaining: 0,
           retryAfterMs: Number.POSITIVE_INFINITY,
           resetMs: 0,
+          nextTokenMs: Number.POSITIVE_INFINITY,
         });
         clock.advance(1_000);
       }
@@ -148,14 +149,15 @@ describe.each(WINDOW_KERNELS)(
       expect(limiter.available()).toBe(0);
     });
 
-    it('refuses a change while all records are claimed', () => {
+    it('takes over the records that terminated threads have claimed', () => {
       const region = Region.create();
       const limiter = create({ ...OPTIONS, region });
       claimRecords(region.buffer, limiter.handle.offset + WINDOW.claims, 254);
-      expect(() => limiter.reconfigure({ limit: 2 })).toThrow(
-        expect.objectContaining({ code: 'ERR_RECONFIGURE_BUSY' }),
-      );
-      expect(limiter.limit).toBe(4);
+      const wait = vi.spyOn(Atomics, 'wait').mockReturnValue('timed-out');
+      limiter.reconfigure({ limit: 1 });
+      expect(wait).toHaveBeenCalledTimes(100);
+      wait.mockRestore();
+      expect(limiter.limit).toBe(1);
       // The last one is the eighth.
       claimRecords(region.buffer, limiter.handle.offset + WINDOW.claims, 126);
       limiter.reconfigure({ limit: 2 });
@@ -217,6 +219,39 @@ describe('the bound of a change', () => {
     window.reconfigure({ limit: 3 });
     clock.set(1_000);
     expect(window.available()).toBe(3);
+  });
+});
+
+describe.each(['wasm', 'atomics'] as const)('a fixed window, with kernel %s,', (kernel) => {
+  it('that is over by the new interval ends with the change, and the next opens then', () => {
+    const clock = ManualClock.create();
+    const window = FixedWindow.create({ limit: 10, intervalMs: 1_000, clock, kernel });
+    window.tryConsume(10);
+    clock.set(700);
+    window.reconfigure({ intervalMs: 500 });
+    expect(window.decide(0)).toMatchObject({ remaining: 10, resetMs: 0 });
+    clock.set(900);
+    expect(window.decide(4)).toMatchObject({ allowed: true, remaining: 6, resetMs: 300 });
+    clock.set(1_200);
+    expect(window.tryConsume(10)).toBe(true);
+    // Over by the old interval, not by the new one.
+    clock.set(1_800);
+    window.reconfigure({ intervalMs: 5_000 });
+    expect(window.decide(1)).toMatchObject({ allowed: true, remaining: 9, resetMs: 5_000 });
+  });
+
+  it('that ends at the instant of the change is over; a microsecond earlier it is not', () => {
+    const clock = ManualClock.create();
+    for (const [ms, left] of [
+      [499.999, 0],
+      [500, 10],
+    ] as const) {
+      const window = FixedWindow.create({ limit: 10, intervalMs: 1_000, clock, kernel });
+      window.tryConsume(10);
+      clock.advance(ms);
+      window.reconfigure({ intervalMs: 500 });
+      expect(window.available()).toBe(left);
+    }
   });
 });
 

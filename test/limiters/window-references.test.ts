@@ -122,6 +122,8 @@ describe.each(WINDOW_KERNELS)(
               if (retryMs === Number.POSITIVE_INFINITY) expect(decision.retryAfterMs).toBe(retryMs);
               else expect(decision.retryAfterMs).toBeCloseTo(retryMs, 6);
               expect(decision.resetMs).toBeCloseTo(model.resetUs(nowUs) / 1000, 6);
+              const nextMs = model.retryUs(decision.remaining + 1, nowUs) / 1000;
+              expect(decision.nextTokenMs).toBeCloseTo(nextMs, 6);
             }
           }
         },

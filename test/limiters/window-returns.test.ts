@@ -38,7 +38,7 @@ describe.each(WINDOW_KERNELS)(
       expect(back(1)).toBe(0);
       expect(other.returnTokens?.(9)).toBe(4);
       // Cancelled tokens cannot be returned as well.
-      other.takeAt(0, 3);
+      other.take(3);
       expect(other.giveBack(3, other.receipt())).toBe(true);
       expect(other.returnTokens?.(3)).toBe(0);
       other.tryConsume(3);

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import {
   FixedWindow,
   LeakyBucket,
+  LimitSet,
   ManualClock,
   Region,
   Semaphore,
@@ -11,7 +12,7 @@ import {
   Sometimes,
   TokenBucket,
 } from '../../src/index.ts';
-import { KeyedFixedWindow, KeyedTokenBucket } from '../../src/keyed.ts';
+import { KeyedFixedWindow, KeyedLimitSet, KeyedTokenBucket } from '../../src/keyed.ts';
 import { Crew } from '../support/crew.ts';
 import { IN_FULL, part, SEED } from '../support/random.ts';
 import type { Fuzzed, FuzzJob } from '../workers/fuzzer.ts';
@@ -49,6 +50,10 @@ test(`${CASES} damaged handles and regions give a HandleError or a limiter that 
 const limit = { limit: 10, intervalMs: 10 };
 const VICTIMS = [
   ['TokenBucket', (o: SharedOptions) => TokenBucket.create({ rate: 1000, burst: 1e6, ...o })],
+  [
+    'LimitSet',
+    (o: SharedOptions) => LimitSet.create({ limits: [{ rate: 1000, burst: 1e6 }], ...o }),
+  ],
   ['LeakyBucket', (o: SharedOptions) => LeakyBucket.create({ rate: 1000, slack: 50, ...o })],
   ['FixedWindow', (o: SharedOptions) => FixedWindow.create({ ...limit, ...o })],
   ['SlidingWindow', (o: SharedOptions) => SlidingWindow.create({ ...limit, slots: 4, ...o })],
@@ -63,9 +68,9 @@ const VICTIMS = [
     (o: SharedOptions) => KeyedTokenBucket.create({ rate: 1000, burst: 1e6, capacity: 4, ...o }),
   ],
   [
-    'KeyedTokenBucket with several limits',
+    'KeyedLimitSet',
     (o: SharedOptions) =>
-      KeyedTokenBucket.create({
+      KeyedLimitSet.create({
         limits: [
           { rate: 1000, burst: 1e6 },
           { rate: 100, burst: 1e6 },

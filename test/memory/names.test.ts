@@ -3,8 +3,10 @@ import {
   attach,
   FixedWindow,
   KeyedFixedWindow,
+  KeyedLimitSet,
   KeyedTokenBucket,
   LeakyBucket,
+  LimitSet,
   ManualClock,
   Region,
   Semaphore,
@@ -22,7 +24,7 @@ const mismatch = expect.objectContaining({ name: 'HandleError', code: 'ERR_NAME_
 const KINDS = [
   [TokenBucket, limit, { rate: 20 }, { stats: true }],
   [
-    TokenBucket,
+    LimitSet,
     { limits: [limit, { rate: 1, burst: 60 }] },
     { limits: [limit, { rate: 2, burst: 60 }] },
     { stats: true },
@@ -41,7 +43,7 @@ const KINDS = [
     { capacity: 11 },
   ],
   [
-    KeyedTokenBucket,
+    KeyedLimitSet,
     { limits: [limit, { rate: 1, burst: 60 }], capacity: 10 },
     { limits: [limit, { rate: 1, burst: 50 }] },
     { whenFull: 'refuse' },

@@ -9,7 +9,7 @@ import { compile, constantsSource, SHARED_MEMORY } from '../../src/kernel/build/
 
 const ENGINE = new URL('../../src/kernel/engine/', import.meta.url);
 const FOLDER = new URL('../../dist/mutants/', import.meta.url);
-const MODULES = ['buckets', 'window', 'keyed', 'composites', 'semaphores', 'arrivals', 'siphash'];
+const MODULES = ['buckets', 'window', 'keyed', 'limit-sets', 'semaphores', 'arrivals', 'siphash'];
 const ACCESSES = 'engine/accesses.ts';
 
 /** Which mutant is there is a constant of the instance. */
@@ -44,9 +44,6 @@ const SMALLER = {
   VERSION_BITS: 3,
   CLAIM_ATTEMPTS: 50,
   SLOT_ATTEMPTS: 2,
-  RACK_ATTEMPTS: 2,
-  KEPT_SLOTS: 2,
-  KEPT_PLACES: 2,
 };
 const CONSTANT = /^export const (\w+) = (.*);$/gm;
 

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { NOTES } from '../../src/kernel/bucket/notes.ts';
+import { NOTES } from '../../src/kernel/limit-set/notes.ts';
 import { type WasmMemory, webAssembly } from '../../src/memory/web-assembly.ts';
 import { compiled } from '../explorer/compiled.ts';
 
@@ -9,7 +9,7 @@ const MODULES = [
   'buckets',
   'window',
   'keyed',
-  'composites',
+  'limit-sets',
   'semaphores',
   'arrivals',
   'siphash',
@@ -63,10 +63,6 @@ export class Instance {
         report: (...args: Parameters<typeof NOTES.report>) => {
           this.#notes.push(...args);
           NOTES.report(...args);
-        },
-        promise: (...args: Parameters<typeof NOTES.promise>) => {
-          this.#notes.push(...args);
-          NOTES.promise(...args);
         },
       },
     };

@@ -3,7 +3,7 @@ import { Instance, type ModuleName, type Modules, NONE } from './engine.ts';
 import type { Call, Poke, Scene } from './scene.ts';
 
 /** The bytes of all cells of a scene: hosts write nowhere else. */
-export const WATCHED_BYTES = 8192;
+export const WATCHED_BYTES = 32_768;
 
 /** Thrown into a call whose thread dies. */
 export class Death extends Error {}

@@ -13,7 +13,7 @@ export interface Turmoil {
 }
 const USUAL: Turmoil = { stops: 3, deaths: 10 };
 /** No call makes many more accesses than this; where there are fewer, nothing is stopped. */
-const ACCESSES = 24;
+const ACCESSES = 64;
 
 /** Opens the limiter of a thread. */
 export type Open<Host> = (thread: number) => Host;

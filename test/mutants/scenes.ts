@@ -4,9 +4,8 @@ import { Recorder } from './recorder.ts';
 import type { Scene } from './scene.ts';
 import { arrivalsScene } from './scenes/arrivals.ts';
 import { bucketScene } from './scenes/bucket.ts';
-import { compositeScene } from './scenes/composite.ts';
 import { keyedScene } from './scenes/keyed.ts';
-import { keyedCompositeScene } from './scenes/keyed-composite.ts';
+import { limitSetScene } from './scenes/limit-set.ts';
 import { semaphoreScene } from './scenes/semaphore.ts';
 import { siphashScene } from './scenes/siphash.ts';
 import { sometimesScene, windowScene } from './scenes/window.ts';
@@ -31,16 +30,23 @@ const KINDS: Readonly<Record<string, readonly [scenes: number, calls: number, pl
     40,
     (...all) => bucketScene({ changes: 6, damage: 3, isExtreme: false }, ...all),
   ],
-  composite: [80, 60, (...all) => compositeScene({ changes: 20, isCrowded: false }, ...all)],
-  'changing composite': [
+  'limit set': [
+    80,
     60,
-    40,
-    (...all) => compositeScene({ changes: 4, isCrowded: false }, ...all),
+    (...all) =>
+      limitSetScene(
+        { fill: 'late', changes: 20, isCrowded: false, damage: 30, hasKeys: false },
+        ...all,
+      ),
   ],
-  'crowded composite': [
+  'changing limit set': [
+    100,
     40,
-    60,
-    (...all) => compositeScene({ changes: 12, isCrowded: true }, ...all),
+    (...all) =>
+      limitSetScene(
+        { fill: 'soon', changes: 4, isCrowded: false, damage: 30, hasKeys: false },
+        ...all,
+      ),
   ],
   'fixed window': [40, 60, (...all) => windowScene('fixed-window', ...all)],
   'sliding window': [50, 60, (...all) => windowScene('sliding-window', ...all)],
@@ -57,35 +63,50 @@ const KINDS: Readonly<Record<string, readonly [scenes: number, calls: number, pl
     120,
     (...all) => keyedScene({ homes: 'one', share: 0.5, fill: 'soon' }, ...all),
   ],
-  'keyed composite': [
+  'keyed limit set': [
     80,
     80,
     (...all) =>
-      keyedCompositeScene({ fill: 'late', changes: 20, isCrowded: false, damage: 25 }, ...all),
+      limitSetScene(
+        { fill: 'late', changes: 20, isCrowded: false, damage: 25, hasKeys: true },
+        ...all,
+      ),
   ],
-  'rushed keyed composite': [
+  'rushed keyed limit set': [
     120,
     120,
     (...all) =>
-      keyedCompositeScene({ fill: 'soon', changes: 30, isCrowded: false, damage: 25 }, ...all),
+      limitSetScene(
+        { fill: 'soon', changes: 30, isCrowded: false, damage: 25, hasKeys: true },
+        ...all,
+      ),
   ],
-  'changing keyed composite': [
+  'changing keyed limit set': [
     60,
     60,
     (...all) =>
-      keyedCompositeScene({ fill: 'late', changes: 4, isCrowded: false, damage: 25 }, ...all),
+      limitSetScene(
+        { fill: 'late', changes: 4, isCrowded: false, damage: 25, hasKeys: true },
+        ...all,
+      ),
   ],
-  'crowded keyed composite': [
+  'crowded keyed limit set': [
     40,
     60,
     (...all) =>
-      keyedCompositeScene({ fill: 'late', changes: 20, isCrowded: true, damage: 25 }, ...all),
+      limitSetScene(
+        { fill: 'late', changes: 20, isCrowded: true, damage: 25, hasKeys: true },
+        ...all,
+      ),
   ],
-  'damaged keyed composite': [
+  'damaged keyed limit set': [
     60,
     60,
     (...all) =>
-      keyedCompositeScene({ fill: 'late', changes: 20, isCrowded: false, damage: 2 }, ...all),
+      limitSetScene(
+        { fill: 'late', changes: 20, isCrowded: false, damage: 2, hasKeys: true },
+        ...all,
+      ),
   ],
   semaphore: [150, 60, semaphoreScene],
   arrivals: [60, 40, arrivalsScene],

@@ -8,6 +8,7 @@ import { RedisServer } from '../integrations/redis/server.ts';
 import { BUNDLERS, type BundleSize, bundleWithEach } from './bundlers.ts';
 import { COMPILERS, compileWithEach } from './compilers.ts';
 import { install } from './installed.ts';
+import { OLD_PEERS } from './old-peers.ts';
 import { PEERS } from './peers.ts';
 import { Project } from './project.ts';
 import { measureStartUp, type StartUp } from './start-up.ts';
@@ -192,8 +193,22 @@ async function testPeers(): Promise<void> {
   await server.stop();
 }
 
+/** npm installs zerotime, the core works, and the entry point says what it needs. */
+async function testOldPeers(): Promise<void> {
+  for (const { packages, program, message } of OLD_PEERS) {
+    await attempt(`beside the old ${packages.join(' ')}`, () =>
+      inProject(packages, async (project) => {
+        project.write('use.mjs', program);
+        const printed = await project.run(process.execPath, ['use.mjs']);
+        expectText(printed, `3\nERR_PEER_VERSION ${message}\n`);
+      }),
+    );
+  }
+}
+
 // Half of the work is installing, which waits for the registry.
-await Promise.all([testTypes(), testInstalls().then(testDrive).then(testBundles), testPeers()]);
+const peers = () => testPeers().then(testOldPeers);
+await Promise.all([testTypes(), testInstalls().then(testDrive).then(testBundles), peers()]);
 await testStartUp();
 rmSync(packed.folder, { recursive: true });
 console.log(failures === 0 ? 'all passed' : `${failures} FAILED`);

@@ -153,7 +153,7 @@ region.close();
 rmSync(path);
 `;
 
-/** The oldest and the newest version of each major version in the ranges of package.json. */
+/** The oldest and the newest version of each major version from those in src/peers.ts on. */
 export const PEERS: readonly PeerCase[] = [
   ...each('redis', ['4.0.0', '4', '5.0.0', '5', '6.0.0', '6'], REDIS),
   ...each('ioredis', ['5.0.0', '5', '6.0.0', '6'], IOREDIS),

@@ -99,6 +99,7 @@ function bucketsPromise(kernel: KernelName): void {
     remaining: 0,
     retryAfterMs: 4,
     resetMs: 8,
+    nextTokenMs: 1,
   });
   const both = allOf(bucket, TokenBucket.create({ rate: 1, burst: 2, clock, kernel }));
   clock.advance(8);

@@ -4,12 +4,13 @@ import {
   type KernelName,
   LeakyBucket,
   type LimiterHandle,
+  LimitSet,
   type ManualClock,
   SlidingLog,
   SlidingWindow,
   TokenBucket,
 } from '../../src/index.ts';
-import { KeyedFixedWindow, KeyedTokenBucket } from '../../src/keyed.ts';
+import { KeyedFixedWindow, KeyedLimitSet, KeyedTokenBucket } from '../../src/keyed.ts';
 
 /** The tokens that every limiter of the smoke test admits at once. */
 export const LIMIT = 50;
@@ -32,7 +33,7 @@ export function createEach(kernel: KernelName, clock: ManualClock) {
       fillIntervalMs: REFILL_MS,
       burst: LIMIT,
     }),
-    'TokenBucket with two limits': TokenBucket.create({
+    LimitSet: LimitSet.create({
       ...shared,
       limits: [
         { rate: LIMIT, burst: LIMIT },
@@ -49,6 +50,14 @@ export function createEach(kernel: KernelName, clock: ManualClock) {
       burst: LIMIT,
       capacity: 100,
     }),
+    KeyedLimitSet: KeyedLimitSet.create({
+      ...shared,
+      limits: [
+        { rate: LIMIT, burst: LIMIT },
+        { rate: 2 * LIMIT, burst: 2 * LIMIT },
+      ],
+      capacity: 100,
+    }),
     KeyedFixedWindow: KeyedFixedWindow.create({ ...window, capacity: 100 }),
   };
 }
@@ -60,7 +69,7 @@ export interface Subject {
 }
 
 /** A limiter of any class; for a keyed table, the bucket of one key. */
-export function subjectOf(limiter: Subject | KeyedTokenBucket | KeyedFixedWindow): Subject {
+export function subjectOf(limiter: Subject | { for(key: string): Subject }): Subject {
   return 'for' in limiter ? limiter.for(KEY) : limiter;
 }
 

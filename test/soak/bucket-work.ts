@@ -1,6 +1,6 @@
 import { attach, type LimiterHandle, RateLimitError } from '../../src/index.ts';
 import type { Random } from '../support/random.ts';
-import { BURST, changeOf, HOLD, RATES, type SoakJob } from './job.ts';
+import { BURST, HOLD, RATES, reconfigure, type SoakJob } from './job.ts';
 import type { Ledger } from './ledger.ts';
 import type { Work } from './work.ts';
 
@@ -19,7 +19,7 @@ function granted<T>(call: () => T, refused: T): T {
 
 /** Makes all kinds of calls on a bucket, and accounts for each. */
 export function bucketWork(job: SoakJob, ledger: Ledger, random: Random): Work {
-  const bucket = attach(job.handle as LimiterHandle<'token-bucket'>);
+  const bucket = attach(job.handle as LimiterHandle<'token-bucket' | 'limit-set'>);
   const lease = bucket.lease({ size: LEASE });
   const me = job.line;
   const { changes } = job;
@@ -106,7 +106,7 @@ export function bucketWork(job: SoakJob, ledger: Ledger, random: Random): Work {
       case 8:
         if (!job.stands || random.below(16) > 0) return;
         return granted(
-          () => bucket.reconfigure(changeOf(bucket, { rate: random.pick(RATES), burst: BURST })),
+          () => reconfigure(bucket, { rate: random.pick(RATES), burst: BURST }),
           undefined,
         );
       case 9:

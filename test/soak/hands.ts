@@ -23,7 +23,11 @@ export async function startThread(
   const worker = new Worker(new URL('soaker.js', import.meta.url));
   hired?.(worker, job.line);
   await once(worker, 'message');
-  const report = reportOf(worker);
+  const exit = once(worker, 'exit');
+  const report = reportOf(worker).then(async (answer) => {
+    await exit;
+    return answer;
+  });
   worker.postMessage(job);
   return { report, kill: () => worker.terminate() };
 }

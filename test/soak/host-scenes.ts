@@ -1,6 +1,5 @@
 import { rmSync } from 'node:fs';
 import { HostRegion } from '../../src/host.ts';
-import { claimsOf } from '../support/cell.ts';
 import { hostPlace } from './place.ts';
 import type { Scene } from './scene.ts';
 import { LIMITED } from './scenes.ts';
@@ -21,15 +20,7 @@ export function hostScenes(): HostScenes {
   const tally = HostRegion.open({ path: `${path}-tally`, bytes: TALLY_BYTES });
   const scenes = LIMITED.map((make, i): Scene => {
     const scene = make(hostPlace(region, `limiter ${i}`));
-    return {
-      ...scene,
-      name: `${scene.name}, in processes`,
-      tally,
-      audit: (round) => {
-        const { exact, violation } = scene.audit(round);
-        return { exact, violation: violation || claimed(region, scene) };
-      },
-    };
+    return { ...scene, name: `${scene.name}, in processes`, tally };
   });
   const close = () => {
     for (const each of [region, tally]) {
@@ -38,10 +29,4 @@ export function hostScenes(): HostScenes {
     }
   };
   return { scenes, close };
-}
-
-/** What ended processes have claimed must be free again. */
-function claimed(region: HostRegion, { handle, name }: Scene): string {
-  const claims = claimsOf(region, { handle });
-  return claims.length === 0 ? '' : `${claims} of ${name} stay claimed, and nobody is there`;
 }

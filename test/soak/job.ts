@@ -1,7 +1,12 @@
-import type { ContinuousLimit, LimiterHandle, LimitsChange, TokenBucket } from '../../src/index.ts';
+import {
+  type ContinuousLimit,
+  type LimiterHandle,
+  LimitSet,
+  type TokenBucket,
+} from '../../src/index.ts';
 
 /** The kind of work of a soak thread. */
-type Work = 'account' | 'promise' | 'window' | 'key' | 'crowd' | 'permit';
+type Work = 'account' | 'promise' | 'window' | 'key' | 'crowd' | 'permit' | 'seat';
 
 export interface SoakJob {
   readonly work: Work;
@@ -50,11 +55,8 @@ export function keyOf(account: number): string {
   return `key-${account}`;
 }
 
-/** The change that replaces every limit of a bucket by one limit. */
-export function changeOf(
-  bucket: TokenBucket,
-  limit: ContinuousLimit,
-): ContinuousLimit | LimitsChange {
-  const { limits } = bucket;
-  return limits.length === 1 ? limit : { limits: limits.map(() => limit) };
+/** Replaces every limit of a bucket or set by one limit. */
+export function reconfigure(bucket: TokenBucket | LimitSet, limit: ContinuousLimit): void {
+  if (!(bucket instanceof LimitSet)) bucket.reconfigure(limit);
+  else bucket.reconfigure({ limits: bucket.limits.map(() => limit) });
 }

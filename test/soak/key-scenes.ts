@@ -1,11 +1,14 @@
+import type { ContinuousLimit } from '../../src/index.ts';
 import { BURST, keyOf } from './job.ts';
 import type { Place } from './place.ts';
 import type { Scene } from './scene.ts';
 
-/** A limit of every key, alone or beside one that allows more. */
-function limitOf(rate: number, burst: number, isAlone: boolean) {
-  const limit = { rate, burst };
-  return isAlone ? limit : { limits: [{ rate: 2 * rate, burst: 2 * burst }, limit] };
+/** A table with a limit of every key, alone or beside one that allows more. */
+function tableOf(place: Place, limit: ContinuousLimit, capacity: number, isAlone: boolean) {
+  if (isAlone) return place.table({ ...limit, capacity, whenFull: 'refuse' });
+  const { rate, burst } = limit;
+  const limits = [{ rate: 2 * rate, burst: 2 * burst }, limit];
+  return place.setTable({ limits, capacity, whenFull: 'refuse' });
 }
 
 /** A table with room for every key: each key's total is exact. */
@@ -13,8 +16,7 @@ export function keyScene(place: Place, isAlone = true): Scene {
   const { clock } = place;
   const accounts = 24;
   const rate = 1000;
-  const limit = limitOf(rate, BURST, isAlone);
-  const table = place.table({ ...limit, capacity: 64, whenFull: 'refuse' });
+  const table = tableOf(place, { rate, burst: BURST }, 64, isAlone);
   const keys = Array.from({ length: accounts }, (_, account) => keyOf(account));
   // Half full: none gets full, so all keep their entries.
   for (const key of keys) table.consumeOrDrain(key, BURST / 2);
@@ -54,8 +56,7 @@ export function crowdScene(place: Place, isAlone = true): Scene {
   const { clock } = place;
   const accounts = 160;
   const [rate, burst] = [100, 5];
-  const limit = limitOf(rate, burst, isAlone);
-  const table = place.table({ ...limit, capacity: 16, whenFull: 'refuse' });
+  const table = tableOf(place, { rate, burst }, 16, isAlone);
   let startMs = clock.nowMs;
   return {
     name: isAlone ? 'keys in a crowded table' : 'keys with two limits in a crowded table',

@@ -1,5 +1,4 @@
-import type { LimiterHandle } from '../../src/index.ts';
-import { KeyedTokenBucket } from '../../src/keyed.ts';
+import { attach, type LimiterHandle } from '../../src/index.ts';
 import type { Random } from '../support/random.ts';
 import { HOLD, keyOf, type SoakJob } from './job.ts';
 import type { Ledger } from './ledger.ts';
@@ -7,7 +6,7 @@ import type { Work } from './work.ts';
 
 /** Takes tokens of keys and accounts for each; in a crowded table it returns none. */
 export function keyWork(job: SoakJob, ledger: Ledger, random: Random): Work {
-  const table = KeyedTokenBucket.attach(job.handle as LimiterHandle<'keyed-token-bucket'>);
+  const table = attach(job.handle as LimiterHandle<'keyed-token-bucket' | 'keyed-limit-set'>);
   const me = job.line;
   const held = new Float64Array(job.accounts);
   const step = () => {

@@ -1,5 +1,9 @@
-import { type KernelName, Semaphore } from '../../src/index.ts';
+import { type KernelName, Region, Semaphore } from '../../src/index.ts';
+import { createSemaphoreCell } from '../../src/kernel/semaphore/cell.ts';
+import { handleOf } from '../../src/limiters/opening.ts';
+import { OWNER, OWNER_BYTES, OWNER_COUNT, SEMAPHORE } from '../../src/memory/layout.ts';
 import { Rooms } from '../support/rooms.ts';
+import { keepsPermit } from './permit-work.ts';
 import { newClock, type Scene } from './scene.ts';
 
 const PERMITS = 10;
@@ -32,6 +36,54 @@ export function permitScene(kernel: KernelName): Scene {
       const violation =
         isClean && semaphore.available() === PERMITS ? '' : `${found}, and nobody is there`;
       return { exact: true, violation };
+    },
+  };
+}
+
+const SEATS = 16;
+/** Of the main thread. Each of four others holds two at most, so a seat is always free. */
+const HELD = SEATS - 4 * 2 - 1;
+
+/**
+ * Never without room, whichever seats the threads exchange. A thread that ends by
+ * itself leaves its entry if it holds nothing; otherwise its permits come back with the entry.
+ */
+export function seatScene(kernel: KernelName): Scene {
+  const clock = newClock();
+  const region = Region.create();
+  const shape = { permits: SEATS, maxPermits: SEATS, seats: SEATS, holdMs: 0 };
+  const cell = createSemaphoreCell({ ...shape, originUs: 0, stats: false, region });
+  const { handle } = Semaphore.attach(handleOf({ kind: 'semaphore', cell, clock, kernel }));
+  const semaphore = Semaphore.attach(handle);
+  for (let i = 0; i < HELD; i++) semaphore.tryAcquire();
+  const entries = () =>
+    Array.from({ length: OWNER_COUNT }, (_, owner) => {
+      const at = cell.offset + SEMAPHORE.owners + owner * OWNER_BYTES + OWNER.thread;
+      return Atomics.load(region.i32, at >> 2);
+    });
+  let wrong = '';
+  return {
+    name: 'semaphore, almost without room',
+    work: 'seat',
+    accounts: 1,
+    clock,
+    handle,
+    back: true,
+    hired: (worker, line) => {
+      const mark = worker.threadId + 1;
+      worker.once('exit', (code) => {
+        const isThere = entries().includes(mark);
+        if (code === 0 && isThere !== keepsPermit(line)) wrong = `entry left: ${!isThere}`;
+      });
+      semaphore.watch(worker);
+    },
+    moved: () => undefined,
+    disturb: () => undefined,
+    audit: () => {
+      const left = entries().filter((mark) => mark !== 0).length;
+      if (left !== 1) wrong ||= `${left - 1} entries of ended threads`;
+      if (semaphore.inUse() !== HELD) wrong ||= `${semaphore.inUse() - HELD} permits are out`;
+      return { exact: true, violation: wrong };
     },
   };
 }

@@ -72,3 +72,29 @@ export function permitWork(job: SoakJob, ledger: Ledger, random: Random): Work {
   };
   return { step, abort, rest };
 }
+
+/** Whether a thread ends with a permit. */
+export function keepsPermit(line: number): boolean {
+  return line % 2 === 1;
+}
+
+/** Exchanges the older of two permits for another. There is always room for it. */
+export function seatWork(job: SoakJob, ledger: Ledger): Work {
+  const semaphore = Semaphore.attach(job.handle as LimiterHandle<'semaphore'>);
+  const held: Permit[] = [];
+  const step = () => {
+    ledger.begin(job.line, 0, 0);
+    if (held.length === 2) held.shift()?.release();
+    const permit = semaphore.tryAcquire();
+    if (permit === undefined) throw new Error('no permit, though one is always free');
+    held.push(permit);
+    if (semaphore.available() === 0) throw new Error('no room, though a seat is always free');
+    ledger.end(job.line, 0, 0, 0);
+  };
+  const rest = async () => {
+    // The round may be over before its first step.
+    if (held.length === 0) step();
+    if (!keepsPermit(job.line)) for (const permit of held) permit.release();
+  };
+  return { step, rest };
+}

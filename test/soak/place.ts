@@ -1,16 +1,20 @@
 import type { HostRegion } from '../../src/host.ts';
-import { type KernelName, ManualClock, Region, TokenBucket } from '../../src/index.ts';
-import { KeyedTokenBucket } from '../../src/keyed.ts';
+import { type KernelName, LimitSet, ManualClock, Region, TokenBucket } from '../../src/index.ts';
+import { KeyedLimitSet, KeyedTokenBucket } from '../../src/keyed.ts';
 import { newClock } from './scene.ts';
 
 type BucketOptions = Parameters<typeof TokenBucket.create>[0];
+type SetOptions = Parameters<typeof LimitSet.create>[0];
 type TableOptions = Parameters<typeof KeyedTokenBucket.create>[0];
+type SetTableOptions = Parameters<typeof KeyedLimitSet.create>[0];
 
 /** Where a scene makes its limiter: in memory of this process, or by name in one of all. */
 export interface Place {
   readonly clock: ManualClock;
   bucket(options: BucketOptions): TokenBucket;
+  set(options: SetOptions): LimitSet;
   table(options: TableOptions): KeyedTokenBucket;
+  setTable(options: SetTableOptions): KeyedLimitSet;
 }
 
 /** A place for threads. */
@@ -19,8 +23,11 @@ export function ownPlace(kernel: KernelName): Place {
   return {
     clock,
     bucket: (options) => TokenBucket.create({ ...options, clock, kernel }),
+    set: (options) => LimitSet.create({ ...options, clock, kernel }),
     table: (options) =>
       KeyedTokenBucket.create({ ...options, clock, kernel, region: Region.create() }),
+    setTable: (options) =>
+      KeyedLimitSet.create({ ...options, clock, kernel, region: Region.create() }),
   };
 }
 
@@ -30,6 +37,8 @@ export function hostPlace(region: HostRegion, name: string): Place {
   return {
     clock,
     bucket: (options) => TokenBucket.open(region, name, { ...options, clock }),
+    set: (options) => LimitSet.open(region, name, { ...options, clock }),
     table: (options) => KeyedTokenBucket.open(region, name, { ...options, clock }),
+    setTable: (options) => KeyedLimitSet.open(region, name, { ...options, clock }),
   };
 }

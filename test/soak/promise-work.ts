@@ -7,7 +7,7 @@ import type { Work } from './work.ts';
 
 /** Takes from a small bucket and records the instants, except for cancelled reservations. */
 export function promiseWork(job: SoakJob, ledger: Ledger, random: Random): Work {
-  const bucket = attach(job.handle as LimiterHandle<'token-bucket'>);
+  const bucket = attach(job.handle as LimiterHandle<'token-bucket' | 'limit-set'>);
   const admitted: Admitted[] = [];
   let open: { readonly n: number; readonly reservation: Reservation }[] = [];
   const keep = () => {

@@ -4,7 +4,7 @@ import { bucketWork } from './bucket-work.ts';
 import type { SoakJob, SoakReport } from './job.ts';
 import { keyWork } from './key-work.ts';
 import { Ledger } from './ledger.ts';
-import { permitWork } from './permit-work.ts';
+import { permitWork, seatWork } from './permit-work.ts';
 import { promiseWork, windowWork } from './promise-work.ts';
 import type { Work } from './work.ts';
 
@@ -18,6 +18,7 @@ const WORK = {
   key: keyWork,
   crowd: keyWork,
   permit: permitWork,
+  seat: seatWork,
 } as const;
 
 /** Calls a limiter and records each call until the round is over. */

@@ -1,17 +1,19 @@
+import {
+  LimitSetReference,
+  type ReferenceLimit as SeveralLimit,
+  type Promised as SeveralPromised,
+} from './limit-set-reference.ts';
 import type { Operation, SequentialModel } from './linearization.ts';
 import { Rational } from './rational.ts';
 import { NONE, type RecordedCall } from './recorded-calls.ts';
 import { type Promised, ReferenceBucket, type ReferenceLimit } from './reference-bucket.ts';
-import {
-  type ReferenceLimit as SeveralLimit,
-  type Promised as SeveralPromised,
-  SeveralReference,
-} from './several-reference.ts';
 
 interface Reference<Taken> {
   balance(): Rational;
   waitUs(tokens: number): Rational | undefined;
-  take(tokens: number): Taken;
+  /** With those who wait before. */
+  waitToTakeUs?(tokens: number): Rational | undefined;
+  take(tokens: number, isCharge?: boolean): Taken;
   putBack(tokens: number): unknown;
 }
 
@@ -33,7 +35,7 @@ abstract class Model<Taken, Bucket extends Reference<Taken>>
     this.#nowUs = nowUs;
     const whole = () => Math.max(0, bucket.balance().floor().toNumber());
     const takes = (n: number) => {
-      const there = bucket.waitUs(n)?.compare(Rational.ZERO) === 0;
+      const there = this.#waitUs(n)?.compare(Rational.ZERO) === 0;
       if (there) bucket.take(n);
       return there;
     };
@@ -50,7 +52,7 @@ abstract class Model<Taken, Bucket extends Reference<Taken>>
       case 'decide':
         return `${takes(call.n)} ${whole()}`;
       case 'reserve': {
-        const waitUs = bucket.waitUs(call.n)?.toNumber() ?? Number.POSITIVE_INFINITY;
+        const waitUs = this.#waitUs(call.n)?.toNumber() ?? Number.POSITIVE_INFINITY;
         const granted = waitUs <= call.maxWaitMs * 1000;
         this.#spent.delete(thread);
         if (granted) this.#promised.set(thread, { taken: bucket.take(call.n), waits: waitUs > 0 });
@@ -58,7 +60,7 @@ abstract class Model<Taken, Bucket extends Reference<Taken>>
         return `${granted ? waitUs / 1000 : NONE}`;
       }
       case 'charge':
-        bucket.take(call.n);
+        bucket.take(call.n, true);
         return `${(bucket.waitUs(0)?.toNumber() ?? Number.NaN) / 1000}`;
       case 'returnTokens':
         bucket.putBack(call.n);
@@ -74,6 +76,11 @@ abstract class Model<Taken, Bucket extends Reference<Taken>>
         this.reconfigure(call);
         return 'undefined';
     }
+  }
+
+  #waitUs(tokens: number): Rational | undefined {
+    const { bucket } = this;
+    return bucket.waitToTakeUs === undefined ? bucket.waitUs(tokens) : bucket.waitToTakeUs(tokens);
   }
 
   protected abstract cancel(taken: Taken, waits: boolean): boolean;
@@ -99,9 +106,9 @@ export class BucketModel extends Model<Promised, ReferenceBucket> {
 }
 
 /** A bucket with several limits. */
-export class SeveralModel extends Model<SeveralPromised, SeveralReference> {
+export class SeveralModel extends Model<SeveralPromised, LimitSetReference> {
   constructor(limits: readonly SeveralLimit[], initial: number) {
-    super((nowUs) => new SeveralReference(limits, initial, nowUs));
+    super((nowUs) => new LimitSetReference(limits, initial, nowUs));
   }
 
   protected override cancel(taken: SeveralPromised): boolean {

@@ -189,6 +189,7 @@ export class BucketWalk {
     const retryUs = decision.allowed ? Rational.ZERO : reference.waitUs(n);
     this.#sameMs('retryAfterMs', decision.retryAfterMs, retryUs);
     this.#sameMs('resetMs', decision.resetMs, reference.waitUs(reference.limit.burst));
+    this.#sameMs('nextTokenMs', decision.nextTokenMs, reference.waitUs(decision.remaining + 1));
   }
 
   #isTooBig(n: number): boolean {
@@ -226,7 +227,8 @@ export class BucketWalk {
   #cancel(which: number): void {
     const [held] = this.#held.splice(which % Math.max(1, this.#held.length), 1);
     if (held === undefined) return;
-    const cancelled = held.ours.cancel();
+    if (this.#clock.now() > held.ours.dueUs) expect(held.ours.cancel(), 'late').toBe(false);
+    const cancelled = held.ours.putBack();
     const moved = this.#reference.movedSince(held.theirs, held.ours.waitMs > 0);
     // A rounded return of less than a tick moves nothing.
     if (moved === undefined ? !this.#rounded : moved.compare(this.#rounding.tokens) > 0) {

@@ -1,33 +1,37 @@
 import type { Bucket } from '../../src/index.ts';
-import { NO_HOLDER, SOLE_HOLDER, TAG_BITS } from '../../src/kernel/constants.ts';
+import { takeOverClaims } from '../../src/kernel/claims.ts';
+import { CLAIM_BITS, CLAIM_COUNT_SHIFT, TAG_BITS } from '../../src/kernel/constants.ts';
 import type { LimiterHandle } from '../../src/memory/handle.ts';
 import {
   BUCKET,
   ENTRY,
+  freeListAt,
+  freePlaces,
   KEYED,
-  keyedRackAt,
-  keyedSlotCount,
-  RACK_PLACES,
-  RECORD_COUNT,
+  setSlotCount,
 } from '../../src/memory/layout.ts';
 import type { Region } from '../../src/memory/region.ts';
-
-interface Placed {
-  readonly handle: LimiterHandle;
-}
 
 /**
  * Claims configuration records, one for each bit, as threads do that are terminated. `at`: the byte
  * offset of a cell's claims.
  */
-export function claimRecords(
-  buffer: ArrayBufferLike,
-  at: number,
-  bits: number,
-  holder: number = SOLE_HOLDER,
-): void {
-  const claims = new Uint8Array(buffer, at, RECORD_COUNT);
-  for (let i = 0; i < RECORD_COUNT; i++) claims[i] = bits & (1 << i) ? holder : NO_HOLDER;
+export function claimRecords(buffer: ArrayBufferLike, at: number, bits: number): void {
+  const claims = new BigInt64Array(buffer, at, 1);
+  claims[0] = ((claims[0] ?? 0n) & ~CLAIMED) | BigInt(bits);
+}
+
+const CLAIMED = 2n ** BigInt(CLAIM_BITS) - 1n;
+
+/** The claimed records, one bit for each. */
+export function claimedAt(buffer: ArrayBufferLike, at: number): number {
+  return Number((new BigInt64Array(buffer, at, 1)[0] ?? 0n) & CLAIMED);
+}
+
+/** Takes over the claims at a byte offset, as if a second had passed. */
+export function takeOver(buffer: ArrayBufferLike, at: number): void {
+  const words = new BigInt64Array(buffer);
+  takeOverClaims(words, at >> 3, words[at >> 3] ?? 0n);
 }
 
 /** The words of a bucket's cell, for tests that inspect them. */
@@ -48,37 +52,36 @@ export class Cell {
     return this.#i32[(this.#at + BUCKET.sequence) >> 2] ?? 0;
   }
 
-  /** One bit for each configuration record that a thread has claimed. */
+  /** The claimed configuration records, one bit for each. */
   get claims(): number {
-    const claims = new Uint8Array(this.#buffer, this.#at + BUCKET.claims, RECORD_COUNT);
-    return claims.reduce((bits, holder, i) => bits + (holder === NO_HOLDER ? 0 : 1 << i), 0);
+    return claimedAt(this.#buffer, this.#at + BUCKET.claims);
   }
 
   set claims(bits: number) {
     claimRecords(this.#buffer, this.#at + BUCKET.claims, bits);
   }
+
+  takeOverClaims(): void {
+    takeOver(this.#buffer, this.#at + BUCKET.claims);
+  }
+
+  /** Releases the records, and claims the same ones again. */
+  claimAnew(): void {
+    const claims = new BigInt64Array(this.#buffer, this.#at + BUCKET.claims, 1);
+    claims[0] = (claims[0] ?? 0n) + (1n << BigInt(CLAIM_COUNT_SHIFT));
+  }
 }
 
-/** The holders of the records of a limiter that are claimed, except for a semaphore's or Sometimes'. */
-export function claimsOf({ buffer }: Region, { handle }: Placed): number[] {
-  const isTable = handle.zerotime.startsWith('keyed-');
-  const at = isTable ? [BUCKET.claims, KEYED.claims] : [BUCKET.claims];
-  const claims = at.flatMap((each) => [
-    ...new Uint8Array(buffer, handle.offset + each, RECORD_COUNT),
-  ]);
-  return claims.filter((holder) => holder !== NO_HOLDER);
-}
-
-/** The slots of a table whose keys have several limits: in its rack, and named by its entries. */
-export function keyedSlotsOf(
-  { i32, i64 }: Region,
-  { handle: { offset } }: Placed,
+/** The slots of a limit set, with keys or without: in its free list, and named by its entries. */
+export function slotsOf(
+  { i32, i64 }: Pick<Region, 'i32' | 'i64'>,
+  { handle: { offset } }: { readonly handle: Pick<LimiterHandle, 'offset'> },
 ): { readonly free: readonly number[]; readonly named: readonly number[] } {
   const field = (at: number) => i32[(offset + at) >> 2] ?? 0;
   const entries = field(KEYED.entries);
-  const rack = (offset + keyedRackAt(entries, field(KEYED.limitsPerKey))) >> 3;
-  const places = [...i64.slice(rack, rack + RACK_PLACES)];
-  const bits = BigInt(32 - Math.clz32(keyedSlotCount(entries) - 1));
+  const list = (offset + freeListAt(entries, field(KEYED.limitCount))) >> 3;
+  const places = [...i64.slice(list, list + freePlaces(entries))];
+  const bits = BigInt(32 - Math.clz32(setSlotCount(entries) - 1));
   const named = Array.from({ length: entries + 1 }, (_, i) => {
     const state = i64[((offset + KEYED.table) >> 3) + ENTRY.step * i + ENTRY.state] ?? 0n;
     return state === 0n ? i : Number((state >> BigInt(TAG_BITS)) & ((1n << bits) - 1n));

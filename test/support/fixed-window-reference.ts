@@ -37,7 +37,8 @@ export class FixedWindowReference implements WindowReference {
   }
 
   reconfigure(limit: number, intervalUs: number, nowUs: number): void {
-    if (!this.#options.allowDoubleBurst && this.#isOver(nowUs)) this.#open(nowUs);
+    const isOver = this.#isOver(nowUs) || nowUs >= this.#windowStart + intervalUs;
+    if (!this.#options.allowDoubleBurst && isOver) this.#open(nowUs);
     this.#options = { ...this.#options, limit, intervalUs };
     this.#changes++;
   }

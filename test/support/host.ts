@@ -1,7 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { rmSync } from 'node:fs';
-import { onTestFinished } from 'vitest';
+import { readdirSync, readlinkSync, rmSync } from 'node:fs';
+import { onTestFinished, vi } from 'vitest';
+import type { Libc } from '../../src/host/libc.ts';
 import { HostRegion, type HostRegionOptions } from '../../src/host.ts';
 import { compiled } from './crew.ts';
 
@@ -19,6 +20,18 @@ export function hostRegion(options: Partial<HostRegionOptions> = {}): HostRegion
   const region = HostRegion.open({ path: hostPath(), ...options });
   onTestFinished(() => region.close());
   return region;
+}
+
+/** The descriptors that this process has open of a file. */
+export function opened(path: string): number {
+  const links = readdirSync('/proc/self/fd').flatMap((descriptor) => {
+    try {
+      return [readlinkSync(`/proc/self/fd/${descriptor}`)];
+    } catch {
+      return []; // that of the folder
+    }
+  });
+  return links.filter((link) => link.startsWith(path)).length;
 }
 
 /** Starts processes that run a script of test/workers, and ends them with the test. */
@@ -40,4 +53,36 @@ export async function ask<Answer>(child: ChildProcess, job: object): Promise<Ans
   const [answer] = (await Promise.race([once(child, 'message'), ended])) as [Answer];
   ended.catch(() => undefined);
   return answer;
+}
+
+export type Fs = typeof import('node:fs');
+
+/** Opens regions with other functions of `node:fs`. */
+export async function withFs(change: (real: Fs) => Partial<Fs>) {
+  replacing('node:fs');
+  vi.doMock('node:fs', async (load) => {
+    const real = await load<Fs>();
+    return { ...real, ...change(real) };
+  });
+  return import('../../src/host.ts');
+}
+
+/** Opens regions with other functions of the system. */
+export async function withLibc(change: (real: Libc) => Partial<Libc>) {
+  replacing('../../src/host/native.ts');
+  vi.doMock('../../src/host/native.ts', async (load) => {
+    const real = await load<typeof import('../../src/host/native.ts')>();
+    const libc = real.loadLibc();
+    return { ...real, loadLibc: () => ({ ...libc, ...change(libc) }) };
+  });
+  return import('../../src/host.ts');
+}
+
+/** The next file may run in the same process, and must not get these imports. */
+function replacing(module: string): void {
+  vi.resetModules();
+  onTestFinished(() => {
+    vi.doUnmock(module);
+    vi.resetModules();
+  });
 }

@@ -1,12 +1,15 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { expect, onTestFinished } from 'vitest';
-import type { KeyedStats, KeyedTokenBucket } from '../../src/index.ts';
+import type { KeyedLimitSet, KeyedStats, KeyedTokenBucket } from '../../src/index.ts';
 import { compiled } from './crew.ts';
 import { RUSH, type Rush } from './key-rush.ts';
 import { newCounts, newSignals, raise, SIGNAL, type Traffic } from './key-traffic.ts';
 
 const THREADS = 4;
+
+type Keyed = KeyedTokenBucket | KeyedLimitSet;
+
 /** Compiled calls are so short that on a busy machine two may never overlap in a run. */
 export const MOST_RUNS = 50;
 
@@ -33,7 +36,7 @@ async function ended(worker: Worker): Promise<void> {
  * lost, and `check` is not false: it saw all it is to see.
  */
 export async function rush(
-  make: () => KeyedTokenBucket,
+  make: () => Keyed,
   rounds: number,
   how: Pick<Rush, 'kernels' | 'keys' | 'returning' | 'stepMs' | 'tiers' | 'bursts'>,
   check: (given: number[], stats: KeyedStats) => unknown,
@@ -54,7 +57,7 @@ export async function rush(
 
 /** Four threads make the calls; checks that each was counted. */
 export async function traffic(
-  made: KeyedTokenBucket,
+  made: Keyed,
   data: Required<Pick<Traffic, 'given' | 'draw' | 'calls'>>,
 ): Promise<KeyedStats> {
   const signals = newSignals(THREADS);
@@ -72,7 +75,7 @@ export async function traffic(
  * that one.
  */
 export async function terminateCallers(
-  { handle }: KeyedTokenBucket,
+  { handle }: Keyed,
   given: Traffic['given'],
   kills: number,
 ): Promise<() => Promise<void>> {

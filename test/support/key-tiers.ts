@@ -4,17 +4,34 @@ export interface TierLimit {
   readonly burst: number;
 }
 
+/** What a bucket held at an instant. */
+interface Held {
+  readonly tokens: number;
+  readonly atUs: number;
+}
+
+/** A key's bucket, which counts under one tier at a time. */
+interface KeyHeld extends Held {
+  readonly tier: number;
+}
+
 /**
- * The reference for a `KeyedTokenBucket` with tiers, slow and obvious: a Map that never forgets,
- * with the instant at which each key's bucket was empty. Exact while costs and instants are
+ * The reference for a `KeyedTokenBucket` with tiers, slow and obvious: a Map that never forgets, with
+ * what each key holds, and what a key holds that took nothing. Exact while costs and instants are
  * multiples of small powers of two of a microsecond.
  */
 export class KeyTiers<Key> {
   #limits: readonly TierLimit[];
-  readonly #zeroUs = new Map<Key, number>();
+  /** What a key holds that took nothing, under each limit. */
+  #unused: readonly Held[];
+  readonly #held = new Map<Key, KeyHeld>();
 
   constructor(limits: readonly TierLimit[]) {
     this.#limits = limits;
+    this.#unused = limits.map(({ burst }) => ({
+      tokens: burst,
+      atUs: Number.NEGATIVE_INFINITY,
+    }));
   }
 
   #limit(tier: number): TierLimit {
@@ -23,57 +40,62 @@ export class KeyTiers<Key> {
     return limit;
   }
 
-  #zero(key: Key, nowUs: number, tier: number): number {
-    return this.#zeroUnder(this.#limit(tier), key, nowUs);
+  #filled({ tokens, atUs }: Held, nowUs: number, { burst, tokenUs }: TierLimit): number {
+    return Math.min(burst, tokens + (nowUs - atUs) / tokenUs);
   }
 
-  #zeroUnder({ burst, tokenUs }: TierLimit, key: Key, nowUs: number): number {
-    const full = nowUs - burst * tokenUs;
-    return Math.max(this.#zeroUs.get(key) ?? full, full);
+  #full(nowUs: number, tier: number): number {
+    const unused = this.#unused[tier];
+    if (unused === undefined) throw new RangeError(`there is no tier ${tier}`);
+    return this.#filled(unused, nowUs, this.#limit(tier));
+  }
+
+  /** The tokens of a key: another tier keeps what was used, and the end of a debt. */
+  balance(key: Key, nowUs: number, tier: number): number {
+    const held = this.#held.get(key);
+    if (held === undefined) return this.#full(nowUs, tier);
+    const before = this.#limit(held.tier);
+    const tokens = this.#filled(held, nowUs, before);
+    if (held.tier === tier) return tokens;
+    const used = Math.max(0, this.#full(nowUs, held.tier) - tokens);
+    const left = this.#full(nowUs, tier) - used;
+    if (tokens >= 0 || used === 0) return left;
+    return Math.min(left, (tokens * before.tokenUs) / this.#limit(tier).tokenUs);
+  }
+
+  #hold(key: Key, nowUs: number, tier: number, tokens: number): void {
+    this.#held.set(key, { tier, tokens, atUs: nowUs });
   }
 
   /** Fills the bucket for every tier. */
-  reset(key: Key, nowUs: number): void {
-    const before = this.#zeroUs.get(key);
-    const longest = Math.max(...this.#limits.map(({ tokenUs, burst }) => tokenUs * burst));
-    if (before !== undefined) this.#zeroUs.set(key, Math.min(before, nowUs - longest));
-  }
-
-  balance(key: Key, nowUs: number, tier: number): number {
-    return (nowUs - this.#zero(key, nowUs, tier)) / this.#limit(tier).tokenUs;
+  reset(key: Key): void {
+    this.#held.delete(key);
   }
 
   /** Microseconds to wait, or undefined if refused. */
   acquire(key: Key, nowUs: number, n: number, maxWaitUs: number, tier: number): number | undefined {
-    return this.acquireUnder(this.#limit(tier), key, nowUs, n, maxWaitUs);
-  }
-
-  /** `acquire` under a limit that need not be in force. */
-  acquireUnder(
-    limit: TierLimit,
-    key: Key,
-    nowUs: number,
-    n: number,
-    maxWaitUs: number,
-  ): number | undefined {
     if (n === 0) return 0;
-    if (n > limit.burst) return undefined;
-    const next = this.#zeroUnder(limit, key, nowUs) + n * limit.tokenUs;
-    if (next - nowUs > maxWaitUs) return undefined;
-    this.#zeroUs.set(key, next);
-    return Math.max(0, next - nowUs);
+    const { burst, tokenUs } = this.#limit(tier);
+    if (n > burst) return undefined;
+    const left = this.balance(key, nowUs, tier) - n;
+    if (-left * tokenUs > maxWaitUs) return undefined;
+    this.#hold(key, nowUs, tier, left);
+    return Math.max(0, -left * tokenUs);
   }
 
   charge(key: Key, nowUs: number, n: number, tier: number): number {
     if (n === 0) return 0;
-    const next = this.#zero(key, nowUs, tier) + n * this.#limit(tier).tokenUs;
-    this.#zeroUs.set(key, next);
-    return Math.max(0, next - nowUs);
+    const left = this.balance(key, nowUs, tier) - n;
+    this.#hold(key, nowUs, tier, left);
+    return Math.max(0, -left * this.#limit(tier).tokenUs);
   }
 
   /** Refuses every tier until an instant, or leaves a longer debt. */
   block(key: Key, nowUs: number, us: number): void {
-    this.#zeroUs.set(key, Math.max(this.#zero(key, nowUs, 0), nowUs + us));
+    const own = this.#held.get(key)?.tier ?? 0;
+    const tier = this.balance(key, nowUs, own) < this.#full(nowUs, own) ? own : 0;
+    const least = -us / this.#limit(tier).tokenUs;
+    this.#hold(key, nowUs, tier, Math.min(this.balance(key, nowUs, tier), least));
   }
 
   drain(key: Key, nowUs: number, n: number, tier: number): number {
@@ -82,13 +104,11 @@ export class KeyTiers<Key> {
     return taken;
   }
 
-  /** Returns tokens; a bucket that holds more than the tier's burst for another tier keeps them. */
   returnTokens(key: Key, nowUs: number, n: number, tier: number): void {
-    const { burst, tokenUs } = this.#limit(tier);
-    const before = this.#zeroUs.get(key);
-    const full = nowUs - burst * tokenUs;
-    if (before === undefined || before <= full) return;
-    this.#zeroUs.set(key, Math.max(before - n * tokenUs, full));
+    if (!this.#held.has(key)) return;
+    const full = this.#full(nowUs, tier);
+    const before = this.balance(key, nowUs, tier);
+    if (before < full) this.#hold(key, nowUs, tier, Math.min(before + n, full));
   }
 
   /** Microseconds until the bucket holds `n` tokens. */
@@ -98,19 +118,16 @@ export class KeyTiers<Key> {
     return Math.max(0, n - this.balance(key, nowUs, tier)) * tokenUs;
   }
 
-  /**
-   * Puts other limits in force. If all rates change by one factor, every key keeps its tokens;
-   * otherwise it keeps its time.
-   */
+  /** Puts other limits in force: every key keeps its tokens, up to the new burst. */
   change(nowUs: number, limits: readonly TierLimit[]): void {
-    const [factor = 1, ...others] = limits.map(
-      ({ tokenUs }, tier) => tokenUs / this.#limit(tier).tokenUs,
-    );
-    if (others.every((other) => other === factor)) {
-      for (const [key, zeroUs] of this.#zeroUs) {
-        this.#zeroUs.set(key, nowUs - (nowUs - zeroUs) * factor);
-      }
+    const most = (tier: number) => limits[tier]?.burst ?? 0;
+    for (const [key, { tier }] of this.#held) {
+      const tokens = this.balance(key, nowUs, tier);
+      this.#hold(key, nowUs, tier, Math.min(tokens, most(tier)));
     }
+    this.#unused = limits.map(({ burst }, tier) => {
+      return { tokens: Math.min(this.#full(nowUs, tier), burst), atUs: nowUs };
+    });
     this.#limits = limits;
   }
 }

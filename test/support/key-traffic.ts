@@ -2,7 +2,7 @@ import type { LimiterHandle } from '../../src/limiters/opening.ts';
 
 /** The shared state of a keyed stress test's threads. */
 export interface Traffic {
-  readonly handle: LimiterHandle<'keyed-token-bucket'>;
+  readonly handle: LimiterHandle<'keyed-token-bucket' | 'keyed-limit-set'>;
   /** Tokens granted to each key. */
   readonly given: Int32Array<SharedArrayBuffer>;
   readonly signals: Int32Array<SharedArrayBuffer>;

@@ -7,12 +7,13 @@ import {
   type Limiter,
   type LimiterHandle,
   type LimiterStats,
+  LimitSet,
   ManualClock,
   SlidingLog,
   SlidingWindow,
   TokenBucket,
 } from '../../src/index.ts';
-import { KeyedFixedWindow, KeyedTokenBucket } from '../../src/keyed.ts';
+import { KeyedFixedWindow, KeyedLimitSet, KeyedTokenBucket } from '../../src/keyed.ts';
 import { PlainBucket } from './plain-limiter.ts';
 
 /** Methods that the contract suite also tests if a class has them. */
@@ -74,9 +75,9 @@ function casesOf(kernel: KernelName): readonly Omit<LimiterCase, 'kernel'>[] {
       refillMs: 500,
     },
     {
-      name: 'TokenBucket with several limits',
+      name: 'LimitSet',
       create: (clock) =>
-        TokenBucket.create({
+        LimitSet.create({
           limits: [
             { rate: 1000, burst: 20 },
             { rate: 10, burst: LIMIT },
@@ -86,6 +87,13 @@ function casesOf(kernel: KernelName): readonly Omit<LimiterCase, 'kernel'>[] {
           kernel,
           stats: true,
         }),
+      attach: copy,
+      refillMs: 500,
+    },
+    {
+      name: 'LimitSet of one limit',
+      create: (clock) =>
+        LimitSet.create({ limits: [{ rate: 10, burst: LIMIT }], clock, kernel, stats: true }),
       attach: copy,
       refillMs: 500,
     },
@@ -130,15 +138,23 @@ function casesOf(kernel: KernelName): readonly Omit<LimiterCase, 'kernel'>[] {
       refillMs: 500,
     },
     {
-      name: 'one key of a KeyedTokenBucket with several limits',
+      name: 'one key of a KeyedLimitSet',
       create: (clock) =>
-        KeyedTokenBucket.create({
+        KeyedLimitSet.create({
           limits: [
             { rate: 10, burst: LIMIT },
             { rate: 100, burst: 2 * LIMIT },
           ],
           ...{ capacity: 10, clock, kernel },
         }).for('key'),
+      refillMs: 500,
+    },
+    {
+      name: 'one key of a KeyedLimitSet of one limit',
+      create: (clock) => {
+        const limits = [{ rate: 10, burst: LIMIT }];
+        return KeyedLimitSet.create({ limits, capacity: 10, clock, kernel }).for('key');
+      },
       refillMs: 500,
     },
     {

@@ -1,12 +1,18 @@
-import { LeakyBucket, type ManualClock, TokenBucket, type WaitOptions } from '../../src/index.ts';
+import {
+  LeakyBucket,
+  LimitSet,
+  type ManualClock,
+  TokenBucket,
+  type WaitOptions,
+} from '../../src/index.ts';
 import { settled } from './settled.ts';
 
 /** Buckets that grant the next token every 10 ms. */
 export const LINES = {
   'a token bucket': (clock: ManualClock) =>
     TokenBucket.create({ rate: 100, burst: 10, initial: 0, clock }),
-  'a bucket with several limits': (clock: ManualClock) =>
-    TokenBucket.create({
+  'a limit set': (clock: ManualClock) =>
+    LimitSet.create({
       limits: [
         { rate: 100, burst: 10 },
         { rate: 200, burst: 20 },
@@ -21,7 +27,7 @@ export const LINES = {
   },
 } as const;
 
-type AnyBucket = TokenBucket | LeakyBucket;
+type AnyBucket = TokenBucket | LeakyBucket | LimitSet;
 
 /** Who was served or failed, and when, in order. */
 export function diaryOf(clock: ManualClock, bucket: AnyBucket) {
@@ -47,8 +53,8 @@ export function diaryOf(clock: ManualClock, bucket: AnyBucket) {
 
 /** Changes the rate, and that of the second limit to twice as much. */
 export function reconfigure(bucket: AnyBucket, rate: number): void {
-  if (bucket instanceof LeakyBucket || bucket.limits.length === 1) bucket.reconfigure({ rate });
-  else bucket.reconfigure({ limits: [{ rate }, { rate: 2 * rate }] });
+  if (bucket instanceof LimitSet) bucket.reconfigure({ limits: [{ rate }, { rate: 2 * rate }] });
+  else bucket.reconfigure({ rate });
 }
 
 /** A signal, and what aborts it. */

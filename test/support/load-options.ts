@@ -1,4 +1,4 @@
-import type { LoadOptions } from '../../src/load/options.ts';
+import type { LoadOptions } from '../../src/load/plan/options.ts';
 
 /** The options of a load that an embedded server answers, with those in `change` replaced. */
 export function loadOptions(change: Partial<LoadOptions>): LoadOptions {
@@ -16,7 +16,6 @@ export function loadOptions(change: Partial<LoadOptions>): LoadOptions {
     headers: [],
     body: undefined,
     gates: [],
-    latencyByTime: false,
     ...change,
   };
 }

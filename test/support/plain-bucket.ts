@@ -66,7 +66,8 @@ export class PlainKernel implements Omit<TokenKernel, 'charge'> {
     const balance = this.#tokens(left);
     const retryUs = allowed ? 0 : this.#until(left, tokens);
     const fullUs = this.#until(left, this.#limit.burst);
-    return { allowed, burst: this.#limit.burst, balance, retryUs, fullUs };
+    const nextUs = this.#until(left, Math.max(0, Math.floor(balance)) + 1);
+    return { allowed, burst: this.#limit.burst, balance, retryUs, fullUs, nextUs };
   }
   #until(held: bigint, tokens: number) {
     const wanted = this.#ticks(tokens);

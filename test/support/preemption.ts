@@ -14,7 +14,8 @@ export interface Change {
 
 interface Frame {
   stepsLeft: number;
-  readonly happen: () => void;
+  /** Returns the number of operations after which it happens again, if it does. */
+  readonly happen: () => number | undefined;
 }
 
 /**
@@ -64,21 +65,22 @@ export class Preemption {
     this.stalls++;
     this.#frames.push({ stepsLeft: Number.POSITIVE_INFINITY, happen: () => undefined });
     try {
-      frame.happen();
+      frame.stepsLeft = frame.happen() ?? Number.POSITIVE_INFINITY;
     } finally {
       this.#frames.pop();
     }
   }
 
   /**
-   * Runs a call. Before its `at`-th atomic operation `meanwhile` runs; with `dies` the call then
-   * ends.
+   * Runs a call. Before its `at`-th atomic operation `meanwhile` runs; and again after as many more
+   * as it returns, if it returns a number. With `dies` the call then ends.
    */
-  call<T>(run: () => T, at: number, meanwhile: () => void, dies = false): T | typeof KILLED {
+  call<T>(run: () => T, at: number, meanwhile: () => unknown, dies = false): T | typeof KILLED {
     const depth = this.#frames.length;
     const happen = () => {
-      meanwhile();
+      const again = meanwhile();
       if (dies) throw new Death();
+      return typeof again === 'number' ? again : undefined;
     };
     this.#frames.push({ stepsLeft: at, happen });
     try {

@@ -2,6 +2,7 @@ import {
   type FixedWindow,
   HandleError,
   LeakyBucket,
+  type LimitSet,
   RateLimitError,
   Semaphore,
   type SlidingLog,
@@ -10,7 +11,7 @@ import {
   TokenBucket,
   WindowLimiter,
 } from '../../src/index.ts';
-import { KeyedFixedWindow, KeyedTokenBucket } from '../../src/keyed.ts';
+import { KeyedFixedWindow, KeyedLimitSet, KeyedTokenBucket } from '../../src/keyed.ts';
 import type { Random } from './random.ts';
 
 const AMOUNTS = [0, 0.5, 1, 3, 10, 1e6, 2 ** 53, 1e300] as const;
@@ -25,11 +26,16 @@ export type AnyLimiter =
   | SlidingLog
   | Semaphore
   | Sometimes
+  | LimitSet
   | KeyedTokenBucket
+  | KeyedLimitSet
   | KeyedFixedWindow;
 
 /** The methods that buckets and windows share. */
-type Counting = Exclude<AnyLimiter, Semaphore | Sometimes | KeyedTokenBucket | KeyedFixedWindow>;
+type Counting = Exclude<
+  AnyLimiter,
+  Semaphore | Sometimes | KeyedTokenBucket | KeyedLimitSet | KeyedFixedWindow
+>;
 
 function takes(random: Random, limiter: Counting, n: number): boolean {
   switch (random.below(7)) {
@@ -50,7 +56,11 @@ function takes(random: Random, limiter: Counting, n: number): boolean {
   }
 }
 
-function promises(random: Random, bucket: TokenBucket | LeakyBucket, n: number): boolean {
+function promises(
+  random: Random,
+  bucket: TokenBucket | LeakyBucket | LimitSet,
+  n: number,
+): boolean {
   switch (random.below(6)) {
     case 0:
       return typeof bucket.acquire(n, random.pick([0, 5, Number.POSITIVE_INFINITY])) === 'number';
@@ -61,7 +71,7 @@ function promises(random: Random, bucket: TokenBucket | LeakyBucket, n: number):
     case 3:
       return typeof bucket.balance() === 'number' && typeof bucket.rate === 'number';
     case 4: {
-      if (!(bucket instanceof TokenBucket)) return true;
+      if (bucket instanceof LeakyBucket) return true;
       const lease = bucket.lease({ size: random.pick([1, 64]) });
       lease.tryConsume(n);
       return typeof lease.release() === 'number';
@@ -70,12 +80,13 @@ function promises(random: Random, bucket: TokenBucket | LeakyBucket, n: number):
       if (random.below(8) > 0) return true;
       // The full limit: omitted fields would be taken from the current one, which may be damaged.
       if (bucket instanceof LeakyBucket) bucket.reconfigure({ rate: 50, slack: 1 });
-      else bucket.reconfigure({ rate: 50, burst: 5 });
+      else if (bucket instanceof TokenBucket) bucket.reconfigure({ rate: 50, burst: 5 });
+      else bucket.reconfigure({ limits: [{ rate: 50, burst: 5 }] });
       return true;
   }
 }
 
-function keyed(random: Random, table: KeyedTokenBucket, n: number): boolean {
+function keyed(random: Random, table: KeyedTokenBucket | KeyedLimitSet, n: number): boolean {
   const key = random.pick<string | number | bigint>(KEYS);
   switch (random.below(9)) {
     case 0:
@@ -143,7 +154,9 @@ function returnsItsType(random: Random, limiter: AnyLimiter): boolean {
   if (limiter instanceof KeyedFixedWindow) {
     return windowed(random, limiter, random.pick(WHOLE_AMOUNTS));
   }
-  if (limiter instanceof KeyedTokenBucket) return keyed(random, limiter, n);
+  if (limiter instanceof KeyedTokenBucket || limiter instanceof KeyedLimitSet) {
+    return keyed(random, limiter, n);
+  }
   if (limiter instanceof WindowLimiter) return takes(random, limiter, random.pick(WHOLE_AMOUNTS));
   return random.below(2) === 0 ? takes(random, limiter, n) : promises(random, limiter, n);
 }

@@ -1,4 +1,4 @@
-import { type Reservation, TokenBucket } from '../../src/index.ts';
+import { LimitSet, type Reservation, TokenBucket } from '../../src/index.ts';
 import type { Operation, SequentialModel } from './linearization.ts';
 import type { AnyWindow } from './window-kinds.ts';
 import type { ReferenceLimit as WindowLimit, WindowReference } from './window-reference.ts';
@@ -49,7 +49,13 @@ export class Caller {
       }
     }
     if (call.call === 'resize') return `${limiter.reconfigure({ limit: call.limit } as object)}`;
-    if (!(limiter instanceof TokenBucket)) throw new TypeError(`no window can ${call.call}`);
+    if (call.call === 'reconfigureOne' && limiter instanceof LimitSet) {
+      const { rate, burst } = call;
+      const limits = limiter.limits.map((_, i) => (i === call.limit ? { rate, burst } : {}));
+      return `${limiter.reconfigure({ limits })}`;
+    }
+    if (!(limiter instanceof TokenBucket || limiter instanceof LimitSet))
+      throw new TypeError(`no window can ${call.call}`);
     switch (call.call) {
       case 'charge':
         return `${limiter.charge(call.n)}`;
@@ -59,14 +65,9 @@ export class Caller {
       case 'returnTokens':
         return `${limiter.returnTokens(call.n)}`;
       case 'cancel':
-        return `${this.#reservation?.cancel() ?? NONE}`;
+        return `${this.#reservation?.putBack() ?? NONE}`;
       case 'reconfigure':
-        return `${limiter.reconfigure({ rate: call.rate, burst: call.burst })}`;
-      case 'reconfigureOne': {
-        const { rate, burst } = call;
-        const limits = limiter.limits.map((_, i) => (i === call.limit ? { rate, burst } : {}));
-        return `${limiter.reconfigure({ limits })}`;
-      }
+        return `${limiter.reconfigure({ rate: call.rate, burst: call.burst } as never)}`;
       default:
         throw new TypeError(`no bucket can ${call.call}`);
     }

@@ -20,6 +20,11 @@ export class SemaphoreReference {
     return this.permits - out;
   }
 
+  /** Those with permits or in the queue. */
+  get all(): readonly Asked[] {
+    return [...this.held, ...this.queue];
+  }
+
   /** Takes `n` permits, unless others wait for them. */
   take(owner: number, n: number): Asked | undefined {
     if (this.queue.length > 0 || n > this.available) return undefined;

@@ -1,5 +1,7 @@
 import { vi } from 'vitest';
+import { timers } from '../../src/memory/timers.ts';
 import { sleep } from '../../src/time/sleep.ts';
+import { plant } from './plant.ts';
 
 /** With a longer delay, setTimeout fires at once. */
 export const MAX_TIMEOUT_MS = 2 ** 31 - 1;
@@ -25,18 +27,18 @@ export class Machine {
       const at = this.#timers.indexOf(timer as never);
       if (at >= 0) this.#timers.splice(at, 1);
     };
-    vi.spyOn(globalThis, 'setTimeout').mockImplementation(((fire: () => void, ms: number) => {
+    vi.spyOn(timers, 'start').mockImplementation(((fire: () => void, ms: number) => {
       this.timeouts.push(ms);
       // Node.js does this with a delay that is too long.
       const counted = ms > MAX_TIMEOUT_MS ? 1 : ms;
       return start(counted * 1000 + this.lateUs, fire);
     }) as never);
-    vi.spyOn(globalThis, 'setImmediate').mockImplementation(((fire: () => void) => {
+    plant(timers, 'startTurn', (fire: () => void) => {
       this.turns++;
       return start(this.turnUs, fire);
-    }) as never);
-    vi.spyOn(globalThis, 'clearTimeout').mockImplementation(stop);
-    vi.spyOn(globalThis, 'clearImmediate').mockImplementation(stop as never);
+    });
+    vi.spyOn(timers, 'stop').mockImplementation(stop);
+    vi.spyOn(timers, 'stopTurn').mockImplementation(stop as never);
     vi.spyOn(Atomics, 'wait').mockImplementation(((
       _: unknown,
       __: number,

@@ -1,6 +1,7 @@
 import type { HostRegion } from '../../src/host.ts';
 import {
   FixedWindow,
+  KeyedLimitSet,
   KeyedTokenBucket,
   ManualClock,
   Semaphore,
@@ -23,7 +24,7 @@ export function stormLimiters(region: HostRegion) {
     bucket: TokenBucket.open(region, 'bucket', { ...limit, ...shared }),
     changed: TokenBucket.open(region, 'changed', { ...limit, ...shared }),
     keyed: KeyedTokenBucket.open(region, 'keyed', { ...keyed, ...shared }),
-    several: KeyedTokenBucket.open(region, 'several', {
+    several: KeyedLimitSet.open(region, 'several', {
       limits: [
         { rate: 1e-3, burst: KEY_BURST },
         { rate: 1e-3, burst: 2 * KEY_BURST },

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { AlarmBoard } from '../../src/time/alarm-board.ts';
-import { playedAlarms } from './played-alarms.ts';
+import { fakeTimers, playedAlarms } from './played-alarms.ts';
 
-beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
+beforeEach(fakeTimers);
 afterEach(() => {
   vi.useRealTimers();
   vi.restoreAllMocks();

@@ -2,9 +2,9 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ALARMS } from '../../src/memory/layout.ts';
 import { AlarmBoard } from '../../src/time/alarm-board.ts';
 import { settled } from '../support/settled.ts';
-import { playedAlarms, turns } from './played-alarms.ts';
+import { fakeTimers, playedAlarms, turns } from './played-alarms.ts';
 
-beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
+beforeEach(fakeTimers);
 afterEach(() => {
   vi.useRealTimers();
   vi.restoreAllMocks();

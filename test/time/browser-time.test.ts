@@ -1,6 +1,8 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { ManualClock, Region, TokenBucket } from '../../src/index.ts';
+import { timers } from '../../src/memory/timers.ts';
 import { nextTurn } from '../../src/time/next-turn.ts';
+import { plant } from '../support/plant.ts';
 
 // What browsers lack, taken away here; test/browser runs in real ones.
 
@@ -10,7 +12,7 @@ afterEach(() => {
 });
 
 test('a turn of the event loop without setImmediate comes after pending promises, once', async () => {
-  vi.stubGlobal('setImmediate', undefined);
+  plant(timers, 'startTurn', undefined);
   const order: string[] = [];
   const turned = new Promise<void>((resolve) => {
     nextTurn(() => {
@@ -27,7 +29,7 @@ test('a turn of the event loop without setImmediate comes after pending promises
 });
 
 test('a strict wait ends without setImmediate', async () => {
-  vi.stubGlobal('setImmediate', undefined);
+  plant(timers, 'startTurn', undefined);
   const bucket = TokenBucket.create({ rate: 1000, burst: 1 });
   const startUs = bucket.clock.now();
   for (let n = 0; n < 4; n++) await bucket.wait(1, { strict: true });

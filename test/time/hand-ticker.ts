@@ -1,12 +1,13 @@
 import { vi } from 'vitest';
-import { ManualClock, TickerClock } from '../../src/index.ts';
-import { TickerCell } from '../../src/time/ticker-cell.ts';
+import { ManualClock } from '../../src/index.ts';
+import { createTickerCell } from '../../src/time/ticker-cell.ts';
+import { TickerReader } from '../../src/time/ticker-reader.ts';
 
 /** A ticker that the test ticks by hand, and a reader of it. */
 export function handTicker(periodMs = 1) {
   const system = ManualClock.create({ nowMs: 1000 });
-  const cell = TickerCell.create(periodMs);
-  const clock = TickerClock.over(cell, system);
+  const cell = createTickerCell(periodMs);
+  const clock = new TickerReader(cell, system);
   const looks = vi.spyOn(system, 'now');
   const tick = () => {
     if (cell.isSpinning) Atomics.store(cell.beats, 0, Math.floor(system.now() * 4) | 0);

@@ -2,24 +2,25 @@ import { getEventListeners } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ManualClock, systemClock, TokenBucket } from '../../src/index.ts';
+import { timers } from '../../src/memory/timers.ts';
 import { Crew } from '../support/crew.ts';
 import { Gate } from '../support/gate.ts';
 import type { Advanced, AdvanceJob } from '../workers/advancer.ts';
 
 /** The clock's timers that run: the test runner starts some of its own at any time. */
 const running = new Set<unknown>();
-const timers = () => running.size;
+const timerCount = () => running.size;
 
 beforeEach(() => {
   running.clear();
-  const { setInterval, clearInterval } = globalThis;
-  vi.spyOn(globalThis, 'setInterval').mockImplementation((...given) => {
-    const timer = setInterval(...given);
+  const { repeat, stopRepeating } = timers;
+  vi.spyOn(timers, 'repeat').mockImplementation((...given) => {
+    const timer = repeat(...given);
     running.add(timer);
     return timer;
   });
-  vi.spyOn(globalThis, 'clearInterval').mockImplementation((timer) => {
-    clearInterval(timer);
+  vi.spyOn(timers, 'stopRepeating').mockImplementation((timer) => {
+    stopRepeating(timer);
     running.delete(timer);
   });
 });
@@ -136,30 +137,30 @@ describe('a manual clock', () => {
 
   test('keeps the event loop alive during a sleep, and leaves nothing behind', async () => {
     const clock = ManualClock.create();
-    const before = timers();
+    const before = timerCount();
     const sleeps = [clock.sleep(1000), clock.sleep(2000)];
-    expect(timers()).toBe(before + 1);
+    expect(timerCount()).toBe(before + 1);
     clock.advance(1);
     await sleeps[0];
-    expect(timers()).toBe(before + 1);
+    expect(timerCount()).toBe(before + 1);
     clock.advance(1);
     await sleeps[1];
-    expect(timers()).toBe(before);
+    expect(timerCount()).toBe(before);
   });
 
   test('supports aborting a sleep, and leaves no listener or timer behind', async () => {
     const clock = ManualClock.create();
-    const before = timers();
+    const before = timerCount();
     const { signal, abort } = abortable();
     const sleep = clock.sleep(1000, { signal });
     expect(getEventListeners(signal, 'abort')).toHaveLength(1);
     abort('enough');
     await expect(sleep).rejects.toBe('enough');
     expect(getEventListeners(signal, 'abort')).toEqual([]);
-    expect(timers()).toBe(before);
+    expect(timerCount()).toBe(before);
     await expect(clock.sleep(1000, { signal })).rejects.toBe('enough');
     expect(getEventListeners(signal, 'abort')).toEqual([]);
-    expect(timers()).toBe(before);
+    expect(timerCount()).toBe(before);
   });
 
   test('leaves no listener behind after a completed sleep', async () => {

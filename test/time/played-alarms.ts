@@ -1,7 +1,15 @@
 import { vi } from 'vitest';
 import { ALARM_BOARD, ALARMS } from '../../src/memory/layout.ts';
+import { timers } from '../../src/memory/timers.ts';
 import { AlarmBoard } from '../../src/time/alarm-board.ts';
 import { Alarms } from '../../src/time/alarms.ts';
+
+/** Lets alarms use the timers of vitest. */
+export function fakeTimers(): void {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  vi.spyOn(timers, 'start').mockImplementation((...given) => setTimeout(...given));
+  vi.spyOn(timers, 'stop').mockImplementation((timer) => clearTimeout(timer));
+}
 
 /** The alarms of a thread, whose alarm thread the test plays. */
 export function playedAlarms() {

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { FixedWindow, HandleError, TickerClock } from '../../src/index.ts';
-import { TickerCell } from '../../src/time/ticker-cell.ts';
+import { createTickerCell } from '../../src/time/ticker-cell.ts';
 import { Random, SEED } from '../support/random.ts';
 import { handTicker, trust } from './hand-ticker.ts';
 
@@ -60,7 +60,7 @@ describe('a ticker clock', () => {
   test('that is only attached does not end the ticker for others', () => {
     const { cell, clock, tick, read } = handTicker();
     tick();
-    clock.dispose();
+    TickerClock.attach(clock.handle).dispose();
     expect(cell.now()).toBe(1e6);
     expect(read()).toBe(0);
   });
@@ -206,10 +206,10 @@ describe('a ticker clock', () => {
     [{ name: 'ticker' }, "no ticker clock's memory"],
     [{ name: 'ticker', buffer: new SharedArrayBuffer(16) }, "no ticker clock's memory"],
     [
-      { name: 'ticker', buffer: new SharedArrayBuffer(TickerCell.create(1).buffer.byteLength) },
+      { name: 'ticker', buffer: new SharedArrayBuffer(createTickerCell(1).buffer.byteLength) },
       'a ticker cannot have a period of 0 ms',
     ],
-    [{ name: 'ticker', buffer: TickerCell.create(Number.NaN).buffer }, 'a period of NaN ms'],
+    [{ name: 'ticker', buffer: createTickerCell(Number.NaN).buffer }, 'a period of NaN ms'],
   ])('is not attached to by %o', (handle, message) => {
     expect(() => TickerClock.attach(handle as never)).toThrow(HandleError);
     expect(() => TickerClock.attach(handle as never)).toThrow(message);

@@ -6,7 +6,8 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type Clock, systemClock, TickerClock, TokenBucket } from '../../src/index.ts';
-import { TickerCell } from '../../src/time/ticker-cell.ts';
+import { createTickerCell, TickerCell } from '../../src/time/ticker-cell.ts';
+import { TickerReader } from '../../src/time/ticker-reader.ts';
 import { Crew, compiled } from '../support/crew.ts';
 import { Gate } from '../support/gate.ts';
 import { notingEnvironment } from '../support/preload.ts';
@@ -106,9 +107,9 @@ describe("a ticker's thread", () => {
     const { startTicker } = (await import(
       new URL('../../dist/src/time/ticker-thread.js', import.meta.url).href
     )) as typeof import('../../src/time/ticker-thread.ts');
-    const cell = TickerCell.create(1);
+    const cell = createTickerCell(1);
     const kill = await startTicker(cell, true);
-    const clock = TickerClock.over(cell, systemClock);
+    const clock = new TickerReader(cell, systemClock);
     awaitTicks(clock, 3);
     kill();
     // The event loop has not turned yet, so no message has reached the reader.

@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { TICKER_CLOCK } from '../../src/memory/layout.ts';
 import { runTicker } from '../../src/time/ticker.ts';
-import { TickerCell } from '../../src/time/ticker-cell.ts';
+import { createTickerCell } from '../../src/time/ticker-cell.ts';
 
 // Runs the ticker's thread code in this thread; it ends when the mocked clock has no readings left.
 
@@ -10,7 +10,7 @@ afterEach(() => vi.restoreAllMocks());
 
 /** Ticks at these clock readings in microseconds; returns the published times and posted messages. */
 function ticked(periodMs: number, readings: readonly number[]) {
-  const cell = TickerCell.create(periodMs);
+  const cell = createTickerCell(periodMs);
   const left = [...readings];
   const published: number[] = [];
   const said: unknown[] = [];

@@ -11,7 +11,7 @@ import { serve } from '../support/serve.ts';
 
 /** Takes tokens from a bucket as fast as possible until stopped. */
 export interface HammerJob {
-  readonly handle: LimiterHandle<'token-bucket'>;
+  readonly handle: LimiterHandle<'token-bucket' | 'limit-set'>;
   readonly board: SharedArrayBuffer;
   /** The kernels of the threads; by default the handle's. */
   readonly kernels?: KernelMix;
@@ -25,7 +25,9 @@ export interface HammerJob {
 }
 
 serve(({ handle, board, kernels, call, n, leased, limits = [] }: HammerJob, me) => {
-  const bucket = attach(kernels === undefined ? handle : handleFor(handle, kernels, me));
+  // The set of a test is never reconfigured.
+  const own = handle as LimiterHandle<'token-bucket'>;
+  const bucket = attach(kernels === undefined ? own : handleFor(own, kernels, me));
   const { clock } = bucket;
   const spender = leased === undefined ? bucket : bucket.lease({ size: leased });
   let calls = me;

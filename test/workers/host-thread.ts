@@ -6,6 +6,8 @@ import { type LimiterHandle, Semaphore } from '../../src/index.ts';
 export type ThreadJob =
   /** Opens the region itself, holds permits, and answers with its handle. */
   | { readonly hold: string; readonly permits: number }
+  /** Opens the region and closes it again. */
+  | { readonly close: string }
   /** Attaches, holds permits, and answers with the thread's handle. */
   | { readonly attach: LimiterHandle<'semaphore'>; readonly permits: number }
   /** Attaches, blocks until a permit is there, and stores how many it got. */
@@ -22,6 +24,11 @@ parentPort?.on('message', (job: ThreadJob) => {
     const permit = kept.acquireSync(1, { timeoutMs: TIMEOUT_MS });
     Atomics.store(job.result, 0, 2 + (permit?.n ?? 0));
     Atomics.notify(job.result, 0);
+    return;
+  }
+  if ('close' in job) {
+    HostRegion.open({ path: job.close }).close();
+    parentPort?.postMessage('closed');
     return;
   }
   kept =

@@ -1,7 +1,7 @@
 import { HostRegion } from '../../src/host.ts';
 import {
   attach,
-  KeyedTokenBucket,
+  KeyedLimitSet,
   type LimiterHandle,
   Semaphore,
   systemClock,
@@ -24,6 +24,12 @@ interface StallJob {
   readonly burst: number;
 }
 
+/** Opens and closes a region again and again. */
+interface ReopenJob {
+  readonly reopen: string;
+  readonly rounds: number;
+}
+
 interface HoldJob {
   /** The path of the region. */
   readonly hold: string;
@@ -37,11 +43,12 @@ export type HostJob =
   | OpenJob
   | StallJob
   | HoldJob
+  | ReopenJob
   | { readonly acquire: string }
   | { readonly acquireSync: string }
   | { readonly key: string; readonly path: string }
   | { readonly wait: string }
-  | { readonly take: LimiterHandle<'token-bucket'> };
+  | { readonly take: LimiterHandle<'token-bucket' | 'limit-set'> };
 
 const BYTES = 65_536;
 
@@ -61,6 +68,21 @@ function openTogether({ open, rounds, startUs, everyUs }: OpenJob) {
   });
 }
 
+/** How many times the path of the open region led to another file, or to none. */
+function reopen({ reopen: path, rounds }: ReopenJob): number {
+  let lost = 0;
+  for (let round = 0; round < rounds; round++) {
+    const region = HostRegion.open({ path, bytes: BYTES });
+    try {
+      if (HostRegion.find(path) !== region) lost++;
+    } catch {
+      lost++;
+    }
+    region.close();
+  }
+  return lost;
+}
+
 function semaphoreOf(path: string): Semaphore {
   return Semaphore.open(HostRegion.open({ path }), 'permits', { permits: 3 });
 }
@@ -69,30 +91,29 @@ function stallIn({ path, stall, burst }: StallJob): unknown {
   const region = HostRegion.open({ path });
   const kept = { kernel: 'atomics', onMismatch: 'keep' } as const;
   const bucket = TokenBucket.open(region, 'api', { rate: 1, burst: 1, ...kept });
-  const { and, compareExchange } = Atomics;
+  const { compareExchange } = Atomics;
   const stop = () => {
     process.send?.({ result: true });
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
   };
-  Atomics.and = ((...args: Parameters<typeof and>) => {
-    if (stall === 'release') stop();
-    return and(...args);
-  }) as typeof and;
   const word = bucket.handle.offset >> 3;
+  let isLive = false;
   Atomics.compareExchange = ((...args: Parameters<typeof compareExchange>) => {
     const [words, at] = args as unknown as [object, number];
-    if (stall === 'word' && words instanceof BigInt64Array && at === word) stop();
+    const isWord = words instanceof BigInt64Array && at === word;
+    if (stall === 'word' ? isWord : isLive) stop();
+    isLive ||= isWord;
     return compareExchange(...args);
   }) as typeof compareExchange;
   return bucket.reconfigure({ burst });
 }
 
-function keysOf(path: string): KeyedTokenBucket {
+function keysOf(path: string): KeyedLimitSet {
   const limits = [
     { rate: 1e-6, burst: 100 },
     { rate: 1e-6, burst: 120 },
   ];
-  return KeyedTokenBucket.open(HostRegion.open({ path }), 'keys', { limits, capacity: 4 });
+  return KeyedLimitSet.open(HostRegion.open({ path }), 'keys', { limits, capacity: 4 });
 }
 
 function hold({ hold: path, permits, waits }: HoldJob): boolean {
@@ -104,6 +125,7 @@ async function answer(job: HostJob): Promise<unknown> {
   if ('stall' in job) return stallIn(job);
   if ('key' in job) return keysOf(job.path).tryConsume(job.key);
   if ('open' in job) return openTogether(job);
+  if ('reopen' in job) return reopen(job);
   if ('hold' in job) return hold(job);
   if ('acquire' in job) return (await semaphoreOf(job.acquire).acquire()).n;
   if ('acquireSync' in job) return semaphoreOf(job.acquireSync).acquireSync()?.n;

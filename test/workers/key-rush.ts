@@ -1,6 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { ManualClock } from '../../src/index.ts';
-import { KeyedTokenBucket } from '../../src/keyed.ts';
+import { attach, ManualClock } from '../../src/index.ts';
 import { handleFor } from '../support/kernels.ts';
 import { RUSH, type Rush } from '../support/key-rush.ts';
 
@@ -11,7 +10,7 @@ const { handle, kernels, me, given, gate, threads, keys, returning, stepMs } = r
 const { tiers = [undefined], bursts = [] } = rush;
 /** Calls that each thread makes for a key: more than any of its bursts. */
 const CALLS = 10;
-const limiter = KeyedTokenBucket.attach(handleFor(handle, kernels, me));
+const limiter = attach(handleFor(handle, kernels, me));
 const { clock } = limiter;
 /** Long enough to meet at full speed, short enough if threads outnumber processors. */
 const SPINS = 2000;

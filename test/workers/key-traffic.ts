@@ -1,13 +1,12 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { ManualClock } from '../../src/index.ts';
-import { KeyedTokenBucket } from '../../src/keyed.ts';
+import { attach, ManualClock } from '../../src/index.ts';
 import { awaitSignal, keyName, SIGNAL, type Traffic } from '../support/key-traffic.ts';
 
 // Takes tokens of random keys as fast as possible, and counts the tokens of each key.
 
 const { me, ...traffic } = workerData as Traffic & { readonly me: number };
 const { handle, given, signals, draw, calls = Number.POSITIVE_INFINITY } = traffic;
-const limiter = KeyedTokenBucket.attach(handle);
+const limiter = attach(handle);
 const { clock } = limiter;
 const keys = given.length;
 const names = Array.from({ length: keys }, (_, i) => keyName(i));

@@ -1,5 +1,4 @@
 import { attach, type LimiterHandle } from '../../src/index.ts';
-import { KeyedTokenBucket } from '../../src/keyed.ts';
 import { scribble } from '../support/damage.ts';
 import { Random } from '../support/random.ts';
 import { type AnyLimiter, Attempts } from '../support/random-call.ts';
@@ -34,9 +33,7 @@ const HEADER_BYTES = 128;
 const CALLS_AN_ATTACHMENT = 500;
 
 function attached(handle: LimiterHandle): AnyLimiter {
-  return handle.zerotime === 'keyed-token-bucket'
-    ? KeyedTokenBucket.attach(handle as LimiterHandle<'keyed-token-bucket'>)
-    : attach(handle as LimiterHandle<'token-bucket'>);
+  return attach(handle as LimiterHandle<'token-bucket'>);
 }
 
 serve(({ handle, bytes, used, progress, least, seed }: ScribbleJob, me): Scribbled => {

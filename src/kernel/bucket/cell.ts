@@ -23,23 +23,14 @@ export interface NewBucket {
 
 /** Creates a bucket in shared memory. */
 export function createBucketCell(bucket: NewBucket): CellPlace {
-  const { kind, region, stats } = bucket;
+  const { kind, region, stats, schedule, nowUs, initial, kernel } = bucket;
   const place = allocateCell(region, BUCKET_BYTES, stats);
-  layBucket(place, bucket);
-  publishCell(place, kind);
-  return place;
-}
-
-/** Writes a bucket's word and its first configuration record. */
-export function layBucket(
-  place: CellPlace,
-  bucket: Omit<NewBucket, 'kind' | 'region' | 'stats'>,
-): void {
-  const { schedule, nowUs, initial, kernel } = bucket;
   const { pace, burst, ticksPerToken, fillTicks } = schedule;
   const { engine } = buckets.openShared(place.region, kernel);
   const limit = [pace, burst, ticksPerToken, fillTicks] as const;
   sound(engine.createBucket(place.offset, nowUs, ...limit, initial));
+  publishCell(place, kind);
+  return place;
 }
 
 /**

@@ -1,14 +1,11 @@
 import { buckets as build } from '../build/modules.ts';
 import { EngineModule } from '../open.ts';
 import type { Outcome, WordReceipt } from './kernel.ts';
-import { NOTES } from './notes.ts';
 
 /** A limit in ticks: see `Schedule`. */
 type Limit = [pace: number, burst: number, ticksPerToken: number, fillTicks: number];
 /** The index of a token: see `TokenIndex`. */
 type Index = [low: number, high: number, fractionLow: number, fractionHigh: number];
-/** The cell of a bucket with `count` limits. */
-type Cell = [cell: number, count: number];
 
 /** The halves of two words that identify an admission: see `WordReceipt`. */
 export type ReceiptWords = [low: number, high: number, costLow: number, costHigh: number];
@@ -28,6 +25,7 @@ export interface EngineResults extends AdmissionResults {
   outcomeBalance(): number;
   outcomeRetryUs(): number;
   outcomeFullUs(): number;
+  outcomeNextUs(): number;
 }
 
 /** The engine's operations on buckets. Results below {@link NEVER} are failures. */
@@ -41,7 +39,10 @@ export interface BucketEngine extends EngineResults {
   /** NaN after a failure. */
   balance(cell: number, nowUs: number): number;
   timeUntil(cell: number, nowUs: number, tokens: number): number;
-  reconfigure(...call: [cell: number, nowUs: number, ...Limit]): number;
+  /** Loads the word for `reconfigure`: read the clock afterwards. */
+  look(cell: number): void;
+  /** AGAIN if the limit has changed, or, if `bound`, any of the word. */
+  reconfigure(...call: [cell: number, nowUs: number, ...Limit, bound: boolean]): number;
   /** The reason for the last failure. */
   failure(): number;
   charge(cell: number, nowUs: number, tokens: number): number;
@@ -62,33 +63,8 @@ export interface BucketEngine extends EngineResults {
   ): number;
   /** Makes the next call read its record anew. */
   forget(): void;
-  /** Drops the state of a region, before the instance turns to another. */
+  /** Makes the next call read its record anew, before the instance turns to another region. */
   leaveRegion(): void;
-
-  // The operations on buckets with several limits, in addition to those common to all buckets.
-
-  /** Sets the holder of the records that this thread claims and the slots that it takes. */
-  holdAs(process: number): void;
-  layLimit(
-    ...call: [
-      ...[...Cell, limit: number, nowUs: number],
-      ...[rate: number, burst: number, ticksPerToken: number, initial: number],
-    ]
-  ): number;
-  acquireAll(...call: [...Cell, nowUs: number, tokens: number, maxWaitUs: number]): number;
-  chargeAll(...call: [...Cell, nowUs: number, tokens: number]): number;
-  decideAll(...call: [...Cell, nowUs: number, tokens: number]): number;
-  drainAll(...call: [...Cell, nowUs: number, tokens: number]): number;
-  returnToAll(...call: [...Cell, nowUs: number, tokens: number]): number;
-  /** NaN after a failure. */
-  balanceAll(...call: [...Cell, nowUs: number]): number;
-  timeUntilAll(...call: [...Cell, nowUs: number, tokens: number]): number;
-  cancelAll(...call: [...Cell, ...ReceiptWords, limit: number, tokens: number]): number;
-  beginReconfigure(...call: [...Cell, generation: number]): number;
-  propose(cell: number, limit: number, rate: number, burst: number, ticksPerToken: number): void;
-  publishLimits(...call: [...Cell, nowUs: number]): number;
-  /** NaN after a failure. */
-  dueUsOf(...call: [...Cell, limit: number, ...Index]): number;
 }
 
 export function readReceipt(engine: AdmissionResults): WordReceipt {
@@ -107,11 +83,9 @@ export function readOutcome(engine: EngineResults, wait: number): Outcome {
     balance: engine.outcomeBalance(),
     retryUs: engine.outcomeRetryUs(),
     fullUs: engine.outcomeFullUs(),
+    nextUs: engine.outcomeNextUs(),
   };
 }
 
-/** The module's imports in addition to its memory. */
-export const BUCKET_IMPORTS = { notes: NOTES };
-
 /** The engine of buckets. */
-export const buckets = /* @__PURE__ */ new EngineModule<BucketEngine>(build, BUCKET_IMPORTS);
+export const buckets = /* @__PURE__ */ new EngineModule<BucketEngine>(build);

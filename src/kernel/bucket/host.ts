@@ -4,37 +4,50 @@ import { BucketHost } from './bucket-host.ts';
 import { buckets, readOutcome, readReceipt } from './engine.ts';
 import { fail, sound } from './failure.ts';
 import {
+  AGAIN,
   type BucketKernel,
-  DAMAGED,
   type DueInstant,
+  NEVER,
   type Outcome,
+  type Place,
+  type Tenure,
   type WordPromise,
   type WordReceipt,
 } from './kernel.ts';
-import { liveRecord } from './record.ts';
+import { Position } from './position.ts';
+import { liveRecord, RecordTenure } from './record.ts';
 import type { Schedule } from './schedule.ts';
+
+/** After as many, a change no longer insists that no call came after its clock was read. */
+const MOST_LOOKS = 100;
 
 /** A bucket with one limit. */
 export class HostedBucket extends BucketHost implements BucketKernel {
   acquire(nowUs: number, tokens: number, maxWaitUs: number): number {
-    return this.counted(this.engine.acquire(this.cell, nowUs, tokens, maxWaitUs), tokens);
+    const wait = this.engine.acquire(this.cell, nowUs, tokens, maxWaitUs);
+    if (wait < NEVER && this.mends(wait)) return this.acquire(nowUs, tokens, maxWaitUs);
+    return this.counted(wait, tokens);
   }
 
   decide(nowUs: number, tokens: number): Outcome {
-    const wait = this.counted(this.engine.decide(this.cell, nowUs, tokens), tokens);
-    return readOutcome(this.engine, wait);
+    const wait = this.engine.decide(this.cell, nowUs, tokens);
+    if (this.mends(wait)) return this.decide(nowUs, tokens);
+    return readOutcome(this.engine, this.counted(wait, tokens));
   }
 
   drain(nowUs: number, tokens: number): number {
-    return this.drained(this.engine.drain(this.cell, nowUs, tokens), tokens);
+    const taken = this.engine.drain(this.cell, nowUs, tokens);
+    return this.mends(taken) ? this.drain(nowUs, tokens) : this.drained(taken, tokens);
   }
 
   charge(nowUs: number, tokens: number): number {
-    return this.counted(this.engine.charge(this.cell, nowUs, tokens), tokens);
+    const wait = this.engine.charge(this.cell, nowUs, tokens);
+    return this.mends(wait) ? this.charge(nowUs, tokens) : this.counted(wait, tokens);
   }
 
   returnTokens(nowUs: number, tokens: number): boolean {
-    return sound(this.engine.returnTokens(this.cell, nowUs, tokens)) === 1;
+    const moved = this.engine.returnTokens(this.cell, nowUs, tokens);
+    return this.mends(moved) ? this.returnTokens(nowUs, tokens) : sound(moved) === 1;
   }
 
   receipt(): WordReceipt {
@@ -57,8 +70,16 @@ export class HostedBucket extends BucketHost implements BucketKernel {
   due({ low, high, fractionLow, fractionHigh }: WordPromise): DueInstant {
     const { engine } = this;
     const dueUs = engine.dueUs(this.cell, low, high, fractionLow, fractionHigh);
-    if (Number.isNaN(dueUs)) fail(DAMAGED);
+    if (Number.isNaN(dueUs)) fail();
     return { dueUs, generation: engine.liveGeneration(), sinceUs: engine.liveSinceUs() };
+  }
+
+  position(dueUs: number): Place {
+    return new Position(this, dueUs);
+  }
+
+  tenure(): Tenure {
+    return new RecordTenure(this.place);
   }
 
   cancelMoved(promise: WordPromise, { costLow, costHigh }: WordReceipt): boolean {
@@ -72,23 +93,39 @@ export class HostedBucket extends BucketHost implements BucketKernel {
   }
 
   balance(nowUs: number): number {
-    return this.held(this.engine.balance(this.cell, nowUs));
+    const tokens = this.engine.balance(this.cell, nowUs);
+    if (Number.isNaN(tokens) && this.mends(this.engine.failure())) return this.balance(nowUs);
+    return this.held(tokens);
   }
 
   timeUntil(nowUs: number, tokens: number): number {
-    return sound(this.engine.timeUntil(this.cell, nowUs, tokens));
+    const us = this.engine.timeUntil(this.cell, nowUs, tokens);
+    return this.mends(us) ? this.timeUntil(nowUs, tokens) : sound(us);
   }
 
   schedule(): Schedule {
     return liveRecord(this.place).schedule;
   }
 
-  reconfigure(nowUs: number, next: Schedule): void {
-    const { pace, burst, ticksPerToken, fillTicks } = next;
-    sound(this.engine.reconfigure(this.cell, nowUs, pace, burst, ticksPerToken, fillTicks));
+  /**
+   * Puts a new limit in force: `change` gets the current one, and may be called again. The tokens or
+   * the debt stay.
+   */
+  reconfigure(readClock: () => number, change: (inForce: Schedule) => Schedule): void {
+    for (let attempt = 1; ; attempt++) {
+      this.engine.look(this.cell);
+      const { pace, burst, ticksPerToken, fillTicks } = change(this.schedule());
+      const limit = [pace, burst, ticksPerToken, fillTicks] as const;
+      // Threads that call all the time change the word faster than this can look and read a clock.
+      const bound = attempt < MOST_LOOKS;
+      const outcome = this.engine.reconfigure(this.cell, readClock(), ...limit, bound);
+      if (outcome === AGAIN || this.mends(outcome)) continue;
+      sound(outcome);
+      return;
+    }
   }
 }
 
-export function openBucket(place: CellPlace, asked: KernelName | undefined): BucketKernel {
+export function openBucket(place: CellPlace, asked: KernelName | undefined): HostedBucket {
   return new HostedBucket(buckets.openShared(place.region, asked), place);
 }

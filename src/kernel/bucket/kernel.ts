@@ -10,10 +10,12 @@ export const NEVER = -2;
 export const DAMAGED = -3;
 /** All configuration records are claimed. */
 export const BUSY = -4;
-/** The record to replace is no longer live. */
-export const SUPERSEDED = -6;
-/** All slots of a composite bucket are held. */
+/** All slots of a limit set are held. */
 export const CROWDED = -7;
+/** The instance serves another limit set: turn it first. */
+export const ELSEWHERE = -8;
+/** Another thread was faster: call again. */
+export const AGAIN = -9;
 
 /** Counts kept by a limiter with `stats: true`, over all threads since its creation. */
 export interface LimiterStats {
@@ -67,27 +69,41 @@ export interface BucketKernel extends TokenKernel {
   readonly name: KernelName;
   /** {@link TokenKernel.returnTokens}; true if waiting callers have moved up. */
   returnTokens(nowUs: number, tokens: number): boolean;
-  /** Identifies the tokens of this thread's last `acquire`, which is not due yet. */
-  promise(): BucketPromise;
-  /** When tokens are due under the current limit: see {@link DueInstant}. */
-  due(promise: BucketPromise): DueInstant;
-  /** {@link TokenKernel.cancel} for a promise that returned tokens have moved. */
-  cancelMoved(promise: BucketPromise, receipt: Receipt): boolean;
-  /** Puts a new limit in force. The tokens or the debt stay. */
-  reconfigure(nowUs: number, next: Schedule): void;
+  /** The place of this thread's last `acquire`, which is due at `dueUs` under the limit in force. */
+  position(dueUs: number): Place;
+  /** A watch on the limit in force. */
+  tenure(): Tenure;
   /** Counts so far, or undefined without `stats: true`. */
   stats(): LimiterStats | undefined;
 }
 
+/** The place of reserved tokens in a queue. Changes of the limit move its instant only. */
+export interface Place {
+  /** The instant, in microseconds, at which the tokens are due; Infinity while none arrive. */
+  dueUs(): number;
+  /** Cancels the reservation if that is still exact. */
+  cancel(receipt: Receipt): boolean;
+}
+
+/** Watches a limit without loading a contended word. */
+export interface Tenure {
+  /** Whether the limit is known to be in force. */
+  readonly holds: boolean;
+  /** Whether the limit is in force although {@link holds} is false. */
+  endures(): boolean;
+  /** Watches the limit in force. */
+  renew(): void;
+}
+
 /** A place in a bucket's queue. */
-export interface BucketPromise {
+interface BucketPromise {
   /** The generations of the record that admitted it and of that record's limit. */
   readonly generation: number;
   readonly limit: number;
 }
 
 /** The index of a token, as four 32-bit numbers. */
-export interface TokenIndex {
+interface TokenIndex {
   readonly low: number;
   readonly high: number;
   readonly fractionLow: number;
@@ -115,6 +131,8 @@ export interface LimitOutcome {
   readonly retryUs: number;
   /** Microseconds until the bucket is full. */
   readonly fullUs: number;
+  /** Microseconds until one more whole token is left; Infinity if none will be. */
+  readonly nextUs: number;
 }
 
 /** The outcome of one `acquire`, computed from a single word. */

@@ -1,11 +1,10 @@
-import type { BucketKernel, BucketPromise, Receipt } from './kernel.ts';
+import type { DueInstant, Place, Receipt, WordPromise, WordReceipt } from './kernel.ts';
 
-/** The place of reserved tokens in a queue. Changes of the limit move its instant only. */
-export interface Place {
-  /** The instant, in microseconds, at which the tokens are due; Infinity while none arrive. */
-  dueUs(): number;
-  /** Cancels the reservation if that is still exact. */
-  cancel(receipt: Receipt): boolean;
+/** The kernel's answers about an admission. */
+interface Promising {
+  promise(): WordPromise;
+  due(promise: WordPromise): DueInstant;
+  cancelMoved(promise: WordPromise, receipt: WordReceipt): boolean;
 }
 
 /**
@@ -13,15 +12,15 @@ export interface Place {
  * instant, but never its place.
  */
 export class Position implements Place {
-  readonly #kernel: BucketKernel;
-  readonly #promise: BucketPromise;
+  readonly #kernel: Promising;
+  readonly #promise: WordPromise;
   #generation: number;
   #dueUs: number;
   /** Whether it was due when a record went live; nothing can move it any more. */
   #isPast = false;
 
   /** For the kernel's last admission; `dueUs` is the promised instant. */
-  constructor(kernel: BucketKernel, dueUs: number) {
+  constructor(kernel: Promising, dueUs: number) {
     this.#kernel = kernel;
     this.#promise = kernel.promise();
     this.#generation = this.#promise.generation;
@@ -41,6 +40,6 @@ export class Position implements Place {
 
   /** Cancels the reservation if only returned tokens have moved the bucket since. */
   cancel(receipt: Receipt): boolean {
-    return this.#kernel.cancelMoved(this.#promise, receipt);
+    return this.#kernel.cancelMoved(this.#promise, receipt as WordReceipt); // it issues no others
   }
 }

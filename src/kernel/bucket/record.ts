@@ -1,6 +1,7 @@
 import { HandleError } from '../../errors.ts';
 import type { CellPlace } from '../../memory/cell.ts';
 import { BUCKET, CELL, INDEX_BITS, RECORD, recordOffset } from '../../memory/layout.ts';
+import type { Tenure } from './kernel.ts';
 import { isSound, type Schedule, scheduleFrom } from './schedule.ts';
 
 /** A configuration record: a schedule, and the clock instant from which the word counts ticks. */
@@ -16,10 +17,7 @@ export interface ConfigRecord {
 }
 
 /** Reads a record; undefined if it is invalid or being written. */
-export function readRecord(
-  place: Omit<CellPlace, 'bytes'>,
-  index: number,
-): ConfigRecord | undefined {
+function readRecord(place: Omit<CellPlace, 'bytes'>, index: number): ConfigRecord | undefined {
   const { i32, f64 } = place.region;
   const at = recordOffset(place.offset, index);
   const float = (field: number) => f64[(at + field) >> 3] ?? Number.NaN;
@@ -62,7 +60,7 @@ export function liveRecord(place: CellPlace): ConfigRecord {
  * Watches a limit without loading the bucket's contended word. A record's tenure repeats its
  * generation until a reconfiguration clears it: while it is set, the limit is in force.
  */
-export class Tenure {
+export class RecordTenure implements Tenure {
   readonly #place: CellPlace;
   readonly #i32: Int32Array<SharedArrayBuffer>;
   #at = 0;

@@ -33,7 +33,7 @@ const MODULES = [
   { entry: 'buckets', memory: SHARED_MEMORY },
   { entry: 'window', memory: SHARED_MEMORY },
   { entry: 'keyed', memory: SHARED_MEMORY },
-  { entry: 'composites', memory: SHARED_MEMORY },
+  { entry: 'limit-sets', name: 'limitSets', memory: SHARED_MEMORY },
   { entry: 'semaphores', memory: SHARED_MEMORY },
   { entry: 'arrivals', memory: SHARED_MEMORY },
   { entry: 'siphash', memory: OWN_MEMORY },
@@ -59,13 +59,13 @@ async function fingerprint() {
 }
 
 /** A module as WebAssembly and as JavaScript, in TypeScript; the explorer's goes to a folder. */
-async function compileBoth({ entry, memory }, folder) {
+async function compileBoth({ entry, name = entry, memory }, folder) {
   const binary = await compile(entry, memory);
   const imported = memory === OWN_MEMORY ? binary : await compile(entry, NO_MEMORY);
   if (memory !== OWN_MEMORY) await writeFile(new URL(`${entry}.wasm`, folder), imported);
   return (
     `\n/** engine/${entry}.ts, as WebAssembly (${binary.length} bytes) and as JavaScript. */\n` +
-    `export const ${entry}: { readonly wasm: () => string; readonly instantiate: (imports: object) => unknown } = {\n` +
+    `export const ${name}: { readonly wasm: () => string; readonly instantiate: (imports: object) => unknown } = {\n` +
     // A function, because most threads never read most of these strings.
     `  wasm: () => '${textOf(binary).replaceAll('\\', '\\\\')}',\n` +
     // Bundlers drop the function if the name is defined for them.

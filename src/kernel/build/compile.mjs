@@ -88,12 +88,19 @@ function declared(source) {
 }
 
 /** Inlined here, because every decision runs them: engines inline no calls, and wasm-opt few. */
-const INLINED =
-  /^(?=(?:export )?function (decision|ticksOfWait|nearestTick|costOf|learn|fetchLimit|isInForce|isDue|counted|ticksAt|until|settle|advanced|afterTaking)\()/gm;
+const INLINED_NAMES = [
+  'decision ticksOfWait nearestTick costOf learn fetchLimit isLatest isWritten ticksAt',
+  'until settle advanced afterTaking',
+  'tickAt originOf limitIn priceOf capOf speedOf sinceRecord floored zeroTimeOf',
+  'hasSchedule lastUsOf limitsOf isHeld holdingOf slotAt slotOf zeroTimeAt writeIndex',
+  'writeLast spareZeroTime isOurs bringUp takeSpare liveAfter stateAfter chargeAll',
+  'ownEntry openEntry unitsOf presentOf signSpare nearer',
+].flatMap((line) => line.split(' '));
+const INLINED = new RegExp(`^(?=(?:export )?function (${INLINED_NAMES.join('|')})\\()`, 'gm');
 
 /** Files replaced in some modules: the two forms of a table's state words. */
 const REPLACED = {
-  composites: { 'engine/keyed/word.ts': 'engine/keyed-composite/word.ts' },
+  'limit-sets': { 'engine/keyed/word.ts': 'engine/limit-set/word.ts' },
 };
 
 let constants;

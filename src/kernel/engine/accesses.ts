@@ -12,10 +12,6 @@ export function exchange64(at: usize, expected: i64, next: i64): i64 {
   return atomic.cmpxchg<i64>(at, expected, next);
 }
 
-export function and64(at: usize, mask: i64): void {
-  atomic.and<i64>(at, mask);
-}
-
 /** Returns the previous value. */
 export function add64(at: usize, amount: i64): i64 {
   return atomic.add<i64>(at, amount);
@@ -48,6 +44,11 @@ export function peek64(at: usize): i64 {
 
 export function peekF64(at: usize): f64 {
   return reinterpret<f64>(atomic.load<i64>(at));
+}
+
+/** The bits of a number. In JavaScript, only the accesses know them. */
+export function bitsOf(value: f64): i64 {
+  return reinterpret<i64>(value);
 }
 
 // Plain: for records, which no thread writes while they are live, and for words that are loaded

@@ -101,3 +101,23 @@ export function joined(low: i32, high: i32): i64 {
 export function highOf(word: i64): i32 {
   return (word >> 32) as i32;
 }
+
+// Instants at which buckets are full: in whole units, so that they can be compared.
+
+const UNITS_PER_MICRO: f64 = 16;
+const FURTHEST_UNITS: f64 = 4611686018427387904;
+
+/** An instant in units, rounded down. */
+export function unitsBefore(us: f64): i64 {
+  const units = floor(us * UNITS_PER_MICRO);
+  return (units > -FURTHEST_UNITS ? min(units, FURTHEST_UNITS) : -FURTHEST_UNITS) as i64;
+}
+
+/** An instant in units, rounded up. */
+export function unitsAfter(us: f64): i64 {
+  return -unitsBefore(-us);
+}
+
+export function usOfUnits(units: i64): f64 {
+  return (units as f64) / UNITS_PER_MICRO;
+}

@@ -1,26 +1,14 @@
-// The exports of the module for buckets. Buckets with several limits share all but their
-// operations, so one module is smaller than two. Names with ALL are their operations.
+// The exports of the module for buckets.
 
 export { balance, drain, returnTokens, timeUntil } from './bucket/bucket';
 export { acquire, charge, decide } from './bucket/take';
-export {
-  balance as balanceAll,
-  drain as drainAll,
-  returnTokens as returnToAll,
-  timeUntil as timeUntilAll,
-} from './composite/composite';
-export { publishLimits } from './composite/change';
-export { beginReconfigure, layLimit, propose } from './composite/proposal';
-export { cancel as cancelAll, dueUs as dueUsOf } from './composite/reservation';
-export { acquire as acquireAll, charge as chargeAll, decide as decideAll } from './composite/take';
-export { leaveRegion } from './composite/slot';
-export { holdAs } from './holder';
 export {
   failure,
   lostRaces,
   outcomeBalance,
   outcomeBurst,
   outcomeFullUs,
+  outcomeNextUs,
   outcomeRetryUs,
   receiptCostHigh,
   receiptCostLow,
@@ -28,8 +16,8 @@ export {
   receiptLow,
 } from './results';
 export { fractionHigh, fractionLow, indexHigh, indexLow } from './bucket/token-index';
-export { createBucket, reconfigure } from './bucket/reconfigure';
-export { forget } from './bucket/record';
+export { createBucket, look, reconfigure } from './bucket/reconfigure';
+export { forget, forget as leaveRegion } from './bucket/record';
 export {
   cancel,
   cancelMoved,

@@ -1,6 +1,6 @@
 import { SOLE_HOLDER } from './constants';
 
-/** The holder in claims and slots: the process's entry in a region of several processes. */
+/** The holder in slots: the process's entry in a region of several processes. */
 export let holder: i32 = SOLE_HOLDER;
 
 export function holdAs(process: i32): void {

@@ -1,42 +1,70 @@
-import { add64, load64 } from './accesses';
-import { joined, round } from './arithmetic';
+import { add64, load32, load64 } from './accesses';
+import { joined, round, unitsBefore } from './arithmetic';
+import { dueAt, leaveLive } from './bucket/reservation';
+import { findIndex, tickOf } from './bucket/token-index';
 import {
   DAMAGED,
+  INDEX_MASK,
+  KEYED_live,
   KEYED_shared,
   LATER,
   NO_PLACE,
-  TAG_BITS,
+  TABLE_SPAN_TICKS,
   WHEN_FULL_admit,
   WHEN_FULL_share,
+  ZERO_TIME_SHIFT,
 } from './constants';
 import { wholeTokens } from './decision';
-import { ANY, chargeKey, heldTicks, leaveHeld, look, seenState } from './keyed/charge';
-import { beginClaims, openClaims } from './keyed/claim';
+import {
+  ANY,
+  chargeKey,
+  chargeShared,
+  heldTicks,
+  leaveHeld,
+  look,
+  lookAtShared,
+  openCharges,
+  seenState,
+  STALE,
+} from './keyed/charge';
+import { beginClaims, countAbove, openClaims } from './keyed/claim';
 import { openChanges } from './keyed/change';
-import { learnLimit, openLimits, originTicks } from './keyed/limits';
-import { floorState, instantUs, longestWait, setInstant } from './keyed/state';
-import { countAbove, openTable, seek } from './keyed/table';
+import {
+  forgetLimit,
+  isInForce,
+  known,
+  learnLimit,
+  limitIn,
+  openLimits,
+  recordOf,
+  sinceOf,
+  tier,
+} from './keyed/limits';
+import { heldBefore, instantUs, longestWait, setInstant } from './keyed/state';
+import { endOfTable, openTable, seek } from './keyed/table';
 import { openWords } from './keyed/word';
 import {
   burst,
   capTicks,
   costOf,
-  originUs,
+  readLimit,
   ticksPerMicro,
   ticksPerToken,
   tokensOf,
   untilHeld,
 } from './bucket/limit';
-import { beginRaces, forgetEntry, leaveCost, leaveOutcome, leaveWord } from './results';
+import { beginRaces, forgetEntry, leaveCost, leaveOutcome, leaveWord, word } from './results';
 
 // The operations on a table's buckets, by the halves of a key's hash. An instance serves one table
-// of one thread. After NO_PLACE, the caller uses the shared bucket.
+// of one thread. Keys without a place share a bucket, unless `whenFull` says otherwise.
 
 export { beginChange, publishChange, putLimit } from './keyed/change';
 export { reclaimed } from './keyed/claim';
 export { holdAs } from './holder';
-export { block, charge } from './keyed/debt';
+export { block } from './keyed/debt';
 export { useTier } from './keyed/limits';
+export { liveGeneration, liveSinceUs } from './bucket/reservation';
+export { fractionHigh, fractionLow, indexHigh, indexLow } from './bucket/token-index';
 export { cancel, returnTokens, reset } from './keyed/return';
 export { longestProbe } from './keyed/table';
 export {
@@ -44,6 +72,7 @@ export {
   outcomeBalance,
   outcomeBurst,
   outcomeFullUs,
+  outcomeNextUs,
   outcomeRetryUs,
   receiptCostHigh,
   receiptCostLow,
@@ -68,6 +97,7 @@ export function open(
   table = cell;
   whenFull = full;
   openTable(cell, entries);
+  openCharges(endOfTable());
   openWords(cell);
   openClaims(cell, patience);
   openLimits(cell, records, limits);
@@ -75,107 +105,188 @@ export function open(
   return learnLimit();
 }
 
-export function begin(high: u32, low: u32, nowUs: f64): void {
+/** Starts a call under the limit that this thread knows; false if it is invalid. */
+export function begin(high: u32, low: u32, nowUs: f64): bool {
   seek(high, low);
   beginClaims();
   beginRaces();
-  learnLimit();
+  // A call that finds the limits changed since, when it has read what it decides on, renews them.
+  if (known < 0) return renew(nowUs);
   setInstant(nowUs);
+  return true;
 }
 
-/** The ticks that a key without a place holds if there is no shared bucket. */
-function heldWithoutPlace(): i64 {
-  return whenFull == WHEN_FULL_admit ? capTicks : 0;
+/** Reads the limits again if they have changed; false if they are invalid. */
+export function renew(nowUs: f64): bool {
+  const isSound = learnLimit();
+  setInstant(nowUs);
+  return isSound;
 }
 
-/** Whether {@link look} has an answer, or keys without a place have a fixed one. */
-function lookAnyway(): bool {
-  if (look()) return true;
-  leaveHeld(heldWithoutPlace());
-  return whenFull != WHEN_FULL_share;
-}
-
-export function withoutPlace(): f64 {
+function countPlaceless(): void {
   add64(table + KEYED_shared, 1);
-  if (whenFull == WHEN_FULL_share) return NO_PLACE;
-  leaveHeld(heldWithoutPlace());
-  return whenFull == WHEN_FULL_admit ? 0 : LATER;
 }
 
-/** Microseconds to wait, LATER, NEVER, NO_PLACE or DAMAGED. */
+/** {@link look} at a key with or without a place: 0, STALE or DAMAGED. */
+function lookAnyway(): f64 {
+  const looked = look();
+  return looked == NO_PLACE ? lookWithoutPlace() : looked;
+}
+
+function lookWithoutPlace(): f64 {
+  if (whenFull == WHEN_FULL_share) return lookAtShared();
+  leaveHeld(whenFull == WHEN_FULL_admit ? capTicks : 0);
+  return isInForce() ? 0 : STALE;
+}
+
+/** Microseconds to wait, LATER, NEVER or DAMAGED. */
 export function acquire(high: u32, low: u32, nowUs: f64, tokens: f64, maxWaitUs: f64): f64 {
-  begin(high, low, nowUs);
-  return take(nowUs, costOf(tokens), maxWaitUs);
+  // Runs once, and again for each change of the limits during the call.
+  for (let isSound = begin(high, low, nowUs); isSound; isSound = renew(nowUs)) {
+    const wait = take(tokens, maxWaitUs, false);
+    if (wait != STALE) return fromNow(wait, nowUs);
+  }
+  return DAMAGED;
 }
 
-function take(nowUs: f64, cost: i64, maxWaitUs: f64): f64 {
+/** Takes tokens without a maximum, even more than a bucket holds; LATER beyond 8.9 years. */
+export function charge(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
+  for (let isSound = begin(high, low, nowUs); isSound; isSound = renew(nowUs)) {
+    const wait = take(tokens, Infinity, true);
+    if (wait != STALE) return fromNow(wait, nowUs);
+  }
+  return DAMAGED;
+}
+
+/** Microseconds from the caller's `nowUs`, if this call has read the clock again. */
+function fromNow(wait: f64, nowUs: f64): f64 {
+  return wait > 0 ? wait / ticksPerMicro + (instantUs - nowUs) : wait;
+}
+
+/** Ticks to wait under the limit of this call, LATER, NEVER, STALE or DAMAGED. */
+function take(tokens: f64, maxWaitUs: f64, isCharge: bool): f64 {
+  const cost = costOf(tokens);
   forgetEntry();
   leaveWord(0);
-  leaveCost(cost << TAG_BITS);
-  if (cost == 0) return 0;
+  leaveCost(cost << ZERO_TIME_SHIFT);
+  if (cost == 0) return isInForce() ? 0 : STALE;
   const maxWait = maxWaitUs == 0 ? 0 : min(round(maxWaitUs * ticksPerMicro), longestWait());
-  const wait = chargeKey(cost, maxWait, ANY, capTicks);
-  if (wait > 0) return wait / ticksPerMicro + (instantUs - nowUs);
-  return wait == NO_PLACE ? withoutPlace() : wait;
+  const most = isCharge ? TABLE_SPAN_TICKS : capTicks;
+  const wait = chargeKey(cost, maxWait, ANY, most);
+  if (wait != NO_PLACE) return wait;
+  countPlaceless();
+  if (whenFull == WHEN_FULL_share) return chargeShared(cost, maxWait, ANY, most);
+  leaveHeld(whenFull == WHEN_FULL_admit ? capTicks : 0);
+  if (!isInForce()) return STALE;
+  // There is nothing to charge if keys without a place are refused or admitted.
+  return isCharge || whenFull == WHEN_FULL_admit ? 0 : LATER;
 }
 
 export function decide(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
-  begin(high, low, nowUs);
-  const cost = costOf(tokens);
-  const wait = take(nowUs, cost, 0);
-  if (wait == NO_PLACE || wait == DAMAGED) return wait;
-  if ((cost == 0 || cost > capTicks) && !lookAnyway()) return NO_PLACE;
-  leaveOutcome(nowUs, heldTicks as f64, cost as f64, wait == 0);
-  return wait;
-}
-
-/** Takes at most `tokens` whole tokens: returns their number, NO_PLACE or DAMAGED. */
-export function drain(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
-  begin(high, low, nowUs);
-  const most = min(floor(tokens), floor(burst));
-  if (ticksPerToken == 0) return most;
-  while (most > 0) {
-    let taken: f64 = 0;
-    let wait: f64 = NO_PLACE;
-    if (look()) {
-      taken = wholeTokens(heldTicks, ticksPerToken, most);
-      if (taken == 0) return 0;
-      // Only from the state seen, so that this takes every whole token in the bucket.
-      wait = chargeKey(costOf(taken), 0, seenState, capTicks);
+  for (let isSound = begin(high, low, nowUs); isSound; isSound = renew(nowUs)) {
+    const wait = take(tokens, 0, false);
+    const cost = costOf(tokens);
+    let looked = wait;
+    if (wait != STALE && wait != DAMAGED) {
+      looked = cost == 0 || cost > capTicks ? lookAnyway() : 0;
     }
-    if (wait == NO_PLACE) {
-      if (withoutPlace() == NO_PLACE) return NO_PLACE;
-      return wholeTokens(heldTicks, ticksPerToken, most);
-    }
-    if (wait == 0) return taken;
-    if (wait == DAMAGED) return DAMAGED;
+    if (looked == STALE) continue;
+    if (looked == DAMAGED) return DAMAGED;
+    leaveOutcome(nowUs, heldTicks as f64, cost as f64, wait == 0);
+    return wait;
   }
-  return 0;
+  return DAMAGED;
 }
 
-/** Tokens in the key's bucket, negative in debt; NaN for NO_PLACE. */
+/** Takes at most `tokens` whole tokens: returns their number or DAMAGED. */
+export function drain(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
+  let isPlaced = true;
+  for (let isSound = begin(high, low, nowUs); isSound; isSound = renew(nowUs)) {
+    const most = min(floor(tokens), floor(burst));
+    if (!isInForce()) continue;
+    if (ticksPerToken == 0 || most <= 0) return most;
+    let answer = isPlaced ? look() : lookWithoutPlace();
+    let taken: f64 = 0;
+    if (answer == 0) {
+      taken = wholeTokens(heldTicks, ticksPerToken, most);
+      if (taken == 0 || (!isPlaced && whenFull != WHEN_FULL_share)) return taken;
+      // Only from the state seen, so that this takes every whole token in the bucket.
+      const cost = costOf(taken);
+      answer = isPlaced
+        ? chargeKey(cost, 0, seenState, capTicks)
+        : chargeShared(cost, 0, seenState, capTicks);
+    }
+    if (answer == 0) return taken;
+    if (answer == DAMAGED) return DAMAGED;
+    if (answer == NO_PLACE) {
+      countPlaceless();
+      isPlaced = false;
+    }
+  }
+  return DAMAGED;
+}
+
+/** Tokens in the key's bucket, negative in debt; NaN after a failure. */
 export function balance(high: u32, low: u32, nowUs: f64): f64 {
-  begin(high, low, nowUs);
-  return lookAnyway() ? tokensOf(heldTicks as f64) : NaN;
+  for (let isSound = begin(high, low, nowUs); isSound; isSound = renew(nowUs)) {
+    const looked = lookAnyway();
+    if (looked == 0) return tokensOf(heldBefore(heldTicks) as f64);
+    if (looked != STALE) return NaN;
+  }
+  return NaN;
 }
 
 export function timeUntil(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
-  begin(high, low, nowUs);
-  return lookAnyway() ? untilHeld(nowUs, heldTicks as f64, costOf(tokens) as f64) : NO_PLACE;
+  for (let isSound = begin(high, low, nowUs); isSound; isSound = renew(nowUs)) {
+    const looked = lookAnyway();
+    if (looked == 0) return untilHeld(nowUs, heldTicks as f64, costOf(tokens) as f64);
+    if (looked != STALE) return looked;
+  }
+  return DAMAGED;
 }
 
-/** The instant at which an admission's tokens are due, by the word that it wrote. */
-export function dueUs(wordLow: i32, wordHigh: i32): f64 {
-  learnLimit();
-  const ticks = (joined(wordLow, wordHigh) >> TAG_BITS) - originTicks;
-  return originUs + (ticks as f64) / ticksPerMicro;
+// Reserved tokens. Each limit counts its tokens as they arrive: see bucket/token-index.ts.
+
+/** Computes the index of the last admission's last token, which is not due yet. */
+export function findPromise(): void {
+  findIndex(word >> ZERO_TIME_SHIFT);
 }
 
-/** The number of buckets that are not full. */
+/** The word of the limits that admitted it, and which of them. */
+export function promiseGeneration(): i32 {
+  return known;
+}
+
+export function promiseLimit(): i32 {
+  return tier;
+}
+
+/** When the token with an index is due under a limit in force; NaN if the limits are invalid. */
+export function dueUs(
+  limit: i32,
+  tokenLow: i32,
+  tokenHigh: i32,
+  fractionLow: i32,
+  fractionHigh: i32,
+): f64 {
+  forgetLimit();
+  while (true) {
+    const live = load32(table + KEYED_live);
+    const record = recordOf(live & INDEX_MASK);
+    const isSound = readLimit(limitIn(record, limit));
+    leaveLive(live, sinceOf(record));
+    if (load32(table + KEYED_live) != live) continue;
+    if (!isSound) return NaN;
+    const token = tickOf(joined(tokenLow, tokenHigh), joined(fractionLow, fractionHigh));
+    return dueAt(token, i64.MAX_VALUE);
+  }
+}
+
+/** The number of buckets that hold less than an unused one. */
 export function entriesInUse(nowUs: f64): i32 {
-  learnLimit();
+  if (!learnLimit()) return 0;
   setInstant(nowUs);
-  return countAbove(floorState());
+  return countAbove(unitsBefore(nowUs));
 }
 
 /** The number of calls whose key found no place. */

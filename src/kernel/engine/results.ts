@@ -1,7 +1,7 @@
-import { burst, capTicks, tokensOf, untilHeld } from './bucket/limit';
+import { burst, capTicks, costOf, ticksPerToken, tokensOf, untilHeld } from './bucket/limit';
 import { highOf } from './arithmetic';
 import { DAMAGED } from './constants';
-import { report } from './composite/notes';
+import { report } from './notes';
 
 // The results of the last call that do not fit into its return value.
 
@@ -90,24 +90,33 @@ export function receiptVersion(): i32 {
 let balance: f64 = 0;
 let retry: f64 = 0;
 let full: f64 = 0;
+let next: f64 = 0;
 
 /** `held` and `cost` are in ticks. */
 export function leaveOutcome(nowUs: f64, held: f64, cost: f64, isAdmitted: bool): void {
   balance = tokensOf(held);
   retry = isAdmitted ? 0 : untilHeld(nowUs, held, cost);
   full = untilHeld(nowUs, held, capTicks as f64);
+  // The host rounds in the same way: see `wholeOf` in limit-set/notes.ts.
+  const whole = max<f64>(0, floor(balance + balance * f64.EPSILON));
+  next = ticksPerToken == 0 ? Infinity : untilHeld(nowUs, held, costOf(whole + 1) as f64);
 }
 
-/** Reports the state under one of several limits. For only one, the functions below are faster. */
+/**
+ * Reports the state under one limit of a set, in which nothing is granted before `queueUs`. For only
+ * one limit, the functions below are faster.
+ */
 export function reportOutcome(
   limit: i32,
   nowUs: f64,
   held: f64,
   cost: f64,
   isAdmitted: bool,
+  queueUs: f64,
 ): void {
   leaveOutcome(nowUs, held, cost, isAdmitted);
-  report(limit, burst, balance, retry, full);
+  const wait = isAdmitted ? 0 : max(retry, queueUs);
+  report(limit, burst, balance, wait, full, max(next, queueUs));
 }
 
 export function outcomeBurst(): f64 {
@@ -124,4 +133,8 @@ export function outcomeRetryUs(): f64 {
 
 export function outcomeFullUs(): f64 {
   return full;
+}
+
+export function outcomeNextUs(): f64 {
+  return next;
 }

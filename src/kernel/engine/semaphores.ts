@@ -10,6 +10,7 @@ export {
 export {
   semaphoreExpire,
   semaphoreHold,
+  semaphoreOwns,
   semaphoreRecover,
   semaphoreUndated,
 } from './semaphore/owner';
@@ -23,6 +24,7 @@ export {
 export {
   semaphoreAvailable,
   semaphoreChange,
+  semaphoreHasRoom,
   semaphoreLook,
   semaphorePermits,
 } from './semaphore/permits';

@@ -1,86 +1,113 @@
-import { highOf, joined, round } from './arithmetic';
-import { exchange64, load64 } from './accesses';
-import { CELL_word, INDEX_BITS, LAST_TICK, WINDOW_TICKS_PER_MICRO } from './constants';
+import { exchange64 } from './accesses';
+import { joined } from './arithmetic';
+import {
+  CELL_word,
+  INDEX_BITS,
+  WINDOW_KIND_full,
+  WINDOW_KIND_log,
+  WINDOW_KIND_sliding,
+  WINDOW_OUTCOME_changed,
+} from './constants';
+import { word as known } from './results';
+import { fixedReconfigureAt, fixedReturnAt, fixedTakeAt } from './window/fixed-window';
+import { bitsIn, forget, generationOf, recordOf } from './window/record';
+import { logReconfigureAt, logTakeAt } from './window/sliding-log';
+import { slidingReconfigureAt, slidingReturnAt, slidingTakeAt } from './window/sliding-window';
+import { forgetOccasions } from './window/sometimes';
 
-// The module for windows, logs and Sometimes also exports:
-export { fixedReconfigureAt, fixedReturnAt, fixedTake, fixedTakeAt } from './window/fixed-window';
-export { holdAs } from './holder';
+// The exports of the module for windows, logs and `Sometimes`. `kind` and `places`, the entries of
+// the ring, never change; the host passes them as it checked them, because memory may have changed
+// since. Counts are at most a limit, which is below 2^30.
+
 export { lostRaces, receiptHigh, receiptLow } from './results';
-export { logReconfigureAt, logTakeAt } from './window/sliding-log';
-export { slidingReconfigureAt, slidingReturnAt } from './window/sliding-change';
-export { slidingAddUp, slidingKept, slidingTakeAt } from './window/sliding-window';
+export { fixedTake } from './window/fixed-window';
+export { windowFullUs, windowLeft, windowNextUs, windowWaitUs } from './window/instant';
+export {
+  windowLimit,
+  windowLook,
+  windowPlaceHigh,
+  windowPlaceLow,
+  windowRecall,
+  windowSeenHigh,
+} from './window/record';
+export { slidingKept, slidingKeptSlot } from './window/sliding-window';
 export { sometimesDue, sometimesDueAt } from './window/sometimes';
 
-// Shared by windows and logs. The caller passes the configuration that it checked, because memory
-// may have changed since. Counts are at most a limit, which is below 2^30.
+const LOG: i32 = WINDOW_KIND_log as i32;
+const SLIDING: i32 = WINDOW_KIND_sliding as i32;
+const FULL: i32 = WINDOW_KIND_full as i32;
+const CHANGED: i32 = WINDOW_OUTCOME_changed as i32;
 
-const TICKS_PER_MICRO: f64 = WINDOW_TICKS_PER_MICRO as f64;
-const LAST: f64 = LAST_TICK as f64;
-
-// Results of the last call.
-/** After a refusal or a survey: microseconds until the requested tokens can be available. */
-let wait: f64 = 0;
-/** After a survey: tokens left, and microseconds until no admission counts any more. */
-let left: i32 = 0;
-let full: f64 = 0;
-
-export function windowWaitUs(): f64 {
-  return wait;
-}
-
-export function windowLeft(): i32 {
-  return left;
-}
-
-export function windowFullUs(): f64 {
-  return full;
-}
-
-export function leaveWait(us: f64): void {
-  wait = us;
-}
-
-export function leaveSurvey(count: i32, us: f64): void {
-  left = count;
-  full = us;
-}
-
-/** The high half of the word that was loaded before the clock is read. */
-let seenHigh: i32 = 0;
-
-export function windowLook(cell: usize): i32 {
-  const word = load64(cell + CELL_word);
-  seenHigh = highOf(word);
-  return word as i32;
-}
-
-export function windowSeenHigh(): i32 {
-  return seenHigh;
+/** A cell may lie where another limiter was, in reused memory. */
+export function leaveRegion(): void {
+  forget();
+  forgetOccasions();
 }
 
 /**
- * Cancels an admission if the word has not changed since, and sets the bit `mark` of the word if
- * that is not 0. Cancelling an admission of 0 tokens always succeeds.
+ * Takes all available tokens from `least` to `most`, or none, and returns their number or an
+ * outcome. With `survey`, also leaves the state right after. `object` is the caller's number: see
+ * `takenBy`.
  */
-export function windowCancel(cell: usize, low: i32, high: i32, cost: i32, mark: i32): bool {
+export function windowTakeAt(
+  cell: usize,
+  kind: i32,
+  places: i32,
+  nowUs: f64,
+  least: i32,
+  most: i32,
+  survey: bool,
+  object: i32,
+  keptFor: f64,
+  kept: f64,
+): i32 {
+  if (kind == LOG) return logTakeAt(cell, places, nowUs, least, most, survey);
+  if (kind == SLIDING) {
+    return slidingTakeAt(cell, places, nowUs, least, most, survey, object, keptFor, kept);
+  }
+  return fixedTakeAt(cell, kind, nowUs, least, most, survey, object);
+}
+
+/** Puts back up to `tokens` of the window or slot at a place; returns their number. */
+export function windowReturnAt(
+  cell: usize,
+  kind: i32,
+  nowUs: f64,
+  tokens: i32,
+  low: i32,
+  high: i32,
+): i32 {
+  const place = joined(low, high);
+  if (kind == SLIDING) return slidingReturnAt(cell, nowUs, tokens, place);
+  return fixedReturnAt(cell, nowUs, tokens, place);
+}
+
+/** Attempts once to change the limit, if the word that was looked at names this generation. */
+export function windowReconfigureAt(
+  cell: usize,
+  kind: i32,
+  places: i32,
+  nowUs: f64,
+  generation: i32,
+  limit: i32,
+  intervalMs: f64,
+): i32 {
+  if (generationOf(cell, known) != generation) return CHANGED;
+  if (kind == LOG) return logReconfigureAt(cell, places, nowUs, limit, intervalMs);
+  if (kind == SLIDING) return slidingReconfigureAt(cell, places, nowUs, limit, intervalMs);
+  return fixedReconfigureAt(cell, kind, nowUs, limit, intervalMs);
+}
+
+/**
+ * Cancels an admission if the word has not changed since. Cancelling an admission of 0 tokens
+ * always succeeds. With `allowDoubleBurst`, a mark stays in the word until the next window opens.
+ */
+export function windowCancel(cell: usize, kind: i32, low: i32, high: i32, cost: i32): bool {
   if (cost == 0) return true;
+  // An admission of a log has overwritten older times.
+  if (kind == LOG) return false;
   const word = joined(low, high);
-  const marked: i64 = mark == 0 ? 0 : (1 as i64) << mark;
-  const next = (word - ((cost as i64) << INDEX_BITS)) | marked;
+  const mark = kind == FULL ? (1 as i64) << (bitsIn(recordOf(cell, word)) + INDEX_BITS) : 0;
+  const next = (word - ((cost as i64) << INDEX_BITS)) | mark;
   return exchange64(cell + CELL_word, word, next) == word;
-}
-
-/**
- * The tick nearest to a clock instant. No other step rounds, so an interval ends exactly when it is
- * due.
- */
-export function ticksAt(nowUs: f64, originTicks: f64): f64 {
-  const ticks = round(nowUs * TICKS_PER_MICRO) - originTicks;
-  // NaN counts as a clock that has stepped back as far as possible.
-  return ticks > -LAST ? min(ticks, LAST) : -LAST;
-}
-
-/** Microseconds from `nowUs` until a tick. */
-export function until(tick: f64, nowUs: f64, originTicks: f64): f64 {
-  return (originTicks + tick) / TICKS_PER_MICRO - nowUs;
 }

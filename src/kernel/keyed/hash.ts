@@ -41,8 +41,8 @@ export class KeyHash {
   readonly #seed: readonly [number, number, number, number];
   readonly #engine: SipHash;
   readonly #scratch: Uint8Array;
-  /** The low and high half of the last hash. */
-  readonly #out: Uint32Array;
+  /** The low and high half of the last hash: signed, so that V8 need not allocate a number. */
+  readonly #out: Int32Array;
   readonly #message: KeyMessage;
 
   constructor({ region, offset }: CellPlace, wanted: KernelName = 'wasm') {
@@ -60,7 +60,7 @@ export class KeyHash {
     const { buffer } = this.#engine.memory;
     const end = buffer.byteLength - HASH_BYTES;
     this.#scratch = new Uint8Array(buffer, 0, end);
-    this.#out = new Uint32Array(buffer, end, 2);
+    this.#out = new Int32Array(buffer, end, 2);
     this.#message = new KeyMessage(this.#scratch);
   }
 

@@ -1,6 +1,5 @@
 import type { KernelName } from '../../memory/handle.ts';
-import type { LimiterStats, Receipt, TokenKernel } from '../bucket/kernel.ts';
-import type { Place } from '../bucket/position.ts';
+import type { LimiterStats, Place, TokenKernel } from '../bucket/kernel.ts';
 import type { Schedule } from '../bucket/schedule.ts';
 import type { Limits, NameOf } from './limits.ts';
 import type { Change } from './table-change.ts';
@@ -33,11 +32,9 @@ export interface KeyedKernel extends TokenKernel {
   reset(nowUs: number): void;
   /** The place of the last admission, which is due at `dueUs` under the limits in force. */
   position(dueUs: number): Place;
-  /** When the tokens of an admission are due. */
-  dueUs(receipt: Receipt): number;
   /** All limits in force. */
   schedules(): Limits<Schedule>;
   /** Puts new limits in force: `change` gets the current ones, and may be called again. */
-  reconfigure(nowUs: number, change: Change, at: NameOf): void;
+  reconfigure(readClock: () => number, change: Change, at: NameOf): void;
   stats(nowUs: number): KeyedStats;
 }

@@ -7,17 +7,16 @@ import {
   KEYED_LIMIT_BYTES,
   KEYED_RECORD,
   keyedRecordBytes,
+  RECORD,
   RECORD_COUNT,
 } from '../../memory/layout.ts';
-import { ticksOf } from '../bucket/schedule.ts';
-import { MAX_SPAN_TICKS, TABLE_SPEED } from '../constants.ts';
-import type { Limits, TableLimit, TableLimits } from './limits.ts';
+import { NEVER_SEEN, TABLE_SPAN_TICKS } from '../constants.ts';
+import type { Limits, TableLimit } from './limits.ts';
 
 /** The limits in force, and the word that names their record. */
-export interface LiveLimits extends TableLimits {
+export interface LiveLimits {
   readonly live: number;
-  /** The instant from which the record counts ticks. */
-  readonly originUs: number;
+  readonly limits: Limits<TableLimit>;
 }
 
 /** Writes the limits of a new table, before any other thread can see it. */
@@ -25,22 +24,22 @@ export function layLimits(
   { region, offset }: CellPlace,
   recordsAt: number,
   nowUs: number,
-  { ticksPerMicro, limits }: TableLimits,
+  limits: Limits<TableLimit>,
 ): void {
   const { i32, i64, f64 } = region;
   const record = offset + recordsAt;
-  const caps = limits.map(({ burst, ticksPerToken }) => ticksOf(burst, ticksPerToken, Math.ceil));
-  f64[(record + KEYED_RECORD.originUs) >> 3] = nowUs;
-  f64[(record + KEYED_RECORD.ticksPerMicro) >> 3] = ticksPerMicro;
-  i64[(record + KEYED_RECORD.mostTicks) >> 3] = caps.reduce((a, b) => (a > b ? a : b));
+  f64[(record + KEYED_RECORD.sinceUs) >> 3] = nowUs;
   for (const [i, limit] of limits.entries()) {
     const at = record + KEYED_RECORD.limits + i * KEYED_LIMIT_BYTES;
-    f64[(at + KEYED_LIMIT.pace) >> 3] = limit.pace;
-    f64[(at + KEYED_LIMIT.burst) >> 3] = limit.burst;
-    f64[(at + KEYED_LIMIT.ticksPerToken) >> 3] = limit.ticksPerToken;
-    f64[(at + KEYED_LIMIT.fillTicks) >> 3] = limit.fillTicks;
+    i64[(at + KEYED_LIMIT.rest) >> 3] = BigInt(NEVER_SEEN);
+    f64[(at + RECORD.pace) >> 3] = limit.pace;
+    f64[(at + RECORD.burst) >> 3] = limit.burst;
+    f64[(at + RECORD.ticksPerToken) >> 3] = limit.ticksPerToken;
+    f64[(at + RECORD.fillTicks) >> 3] = limit.fillTicks;
+    f64[(at + RECORD.originUs) >> 3] = nowUs;
   }
   i32[(offset + KEYED.live) >> 2] = RECORD_COUNT;
+  i32[(offset + KEYED.swept) >> 2] = RECORD_COUNT;
 }
 
 /**
@@ -58,29 +57,23 @@ export function liveLimits(
   for (;;) {
     const live = Atomics.load(i32, at);
     const record = offset + recordsAt + (live & INDEX_MASK) * keyedRecordBytes(count);
-    const originUs = f64[(record + KEYED_RECORD.originUs) >> 3] ?? Number.NaN;
-    const ticksPerMicro = f64[(record + KEYED_RECORD.ticksPerMicro) >> 3] ?? Number.NaN;
+    const float = (place: number) => f64[place >> 3] ?? Number.NaN;
     const limits = Array.from({ length: count }, (_, i): TableLimit => {
       const limit = record + KEYED_RECORD.limits + i * KEYED_LIMIT_BYTES;
-      const field = (name: keyof typeof KEYED_LIMIT) =>
-        f64[(limit + KEYED_LIMIT[name]) >> 3] ?? Number.NaN;
       return {
-        pace: field('pace'),
-        burst: field('burst'),
-        ticksPerToken: field('ticksPerToken'),
-        fillTicks: field('fillTicks'),
+        pace: float(limit + RECORD.pace),
+        burst: float(limit + RECORD.burst),
+        ticksPerToken: float(limit + RECORD.ticksPerToken),
+        fillTicks: float(limit + RECORD.fillTicks),
       };
     });
+    const isWhole = Number.isFinite(float(record + KEYED_RECORD.sinceUs));
     // Unchanged, so the values belong together: no thread writes a record that the word names.
     if (Atomics.load(i32, at) !== live) continue;
-    if (
-      !Number.isFinite(originUs) ||
-      !(ticksPerMicro > 0 && ticksPerMicro <= TABLE_SPEED.most) ||
-      !limits.every(isSound)
-    ) {
+    if (!isWhole || !limits.every(isSound)) {
       throw new HandleError('ERR_REGION_DAMAGED', "the table's limits are invalid");
     }
-    return { live, originUs, ticksPerMicro, limits: limits as unknown as Limits<TableLimit> }; // at least one
+    return { live, limits: limits as unknown as Limits<TableLimit> }; // at least one
   }
 }
 
@@ -92,6 +85,6 @@ function isSound({ pace, burst, ticksPerToken, fillTicks }: TableLimit): boolean
     ticksPerToken >= 0 &&
     Number.isSafeInteger(fillTicks) &&
     fillTicks >= 0 &&
-    (ticksPerToken === 0 || burst * ticksPerToken <= MAX_SPAN_TICKS)
+    (ticksPerToken === 0 || burst * ticksPerToken <= TABLE_SPAN_TICKS)
   );
 }

@@ -1,12 +1,13 @@
 import type { CellPlace } from '../../memory/cell.ts';
-import { fail } from '../bucket/failure.ts';
-import type { HostedBucket } from '../bucket/host.ts';
-import { BUSY, DAMAGED } from '../bucket/kernel.ts';
-import { continuous, perInterval, type Schedule, scheduleFrom } from '../bucket/schedule.ts';
+import { KEYED } from '../../memory/layout.ts';
+import { fail, sound } from '../bucket/failure.ts';
+import { AGAIN, BUSY } from '../bucket/kernel.ts';
+import { type Schedule, scheduleFrom } from '../bucket/schedule.ts';
+import { awaitClaims } from '../claims.ts';
 import { readTable } from './cell.ts';
-import type { TableEngine } from './engine.ts';
+import type { KeyedEngine } from './engine.ts';
 import { type LiveLimits, liveLimits } from './limit-records.ts';
-import { changedLimits, type Limits, type NameOf, type TableLimit } from './limits.ts';
+import { type Limits, type NameOf, type TableLimit, tableLimits } from './limits.ts';
 
 /** Computes new limits from those in force. */
 export type Change = (inForce: Limits<Schedule>) => Limits<Schedule>;
@@ -17,8 +18,10 @@ export function limitsOf(place: CellPlace): LiveLimits {
   return liveLimits(place, recordsAt, limitCount);
 }
 
+/** A limit in force as a schedule, in which a window fills to its limit. */
 export function scheduleOf({ pace, burst, ticksPerToken, fillTicks }: TableLimit): Schedule {
-  return scheduleFrom(pace, burst, ticksPerToken, fillTicks);
+  const fill = fillTicks === 0 ? 0 : burst * ticksPerToken;
+  return scheduleFrom(pace, burst, ticksPerToken, fill);
 }
 
 export function schedulesOf({ limits: [own, ...tiers] }: LiveLimits): Limits<Schedule> {
@@ -28,30 +31,30 @@ export function schedulesOf({ limits: [own, ...tiers] }: LiveLimits): Limits<Sch
 /** Changes the limits of a table for all threads; `at` names a limit in an error. */
 export function changeTable(
   place: CellPlace,
-  engine: TableEngine,
-  nowUs: number,
+  engine: KeyedEngine,
+  readClock: () => number,
   change: Change,
   at: NameOf,
 ): void {
-  if (!Number.isFinite(nowUs)) fail(DAMAGED);
   for (;;) {
     const before = limitsOf(place);
-    const next = changedLimits(before, change(schedulesOf(before)), at);
-    if (engine.beginChange() < 0) fail(BUSY);
-    for (const [i, { pace, burst, ticksPerToken, fillTicks }] of next.limits.entries()) {
+    // Before a record is claimed, because it may throw.
+    const next = tableLimits(change(schedulesOf(before)), at, before.limits);
+    const nowUs = readClock();
+    if (!Number.isFinite(nowUs)) fail();
+    const begun = engine.beginChange(nowUs);
+    if (begun === BUSY) {
+      awaitClaims(place, KEYED.claims);
+      continue;
+    }
+    sound(begun);
+    for (const [i, { pace, burst, ticksPerToken, fillTicks }] of next.entries()) {
       engine.putLimit(i, pace, burst, ticksPerToken, fillTicks);
     }
-    if (engine.publishChange(before.live, nowUs, next.ticksPerMicro) !== 0) return;
-  }
-}
-
-/** Gives the shared bucket the table's own limit; of concurrent changes, the last one's. */
-export function changeShared(place: CellPlace, shared: HostedBucket, nowUs: number): void {
-  for (;;) {
-    const { live, limits } = limitsOf(place);
-    const { pace, burst, fillTicks } = limits[0];
-    const next = fillTicks > 0 ? perInterval(burst, pace / 1000, burst) : continuous(pace, burst);
-    shared.reconfigure(nowUs, next);
-    if (limitsOf(place).live === live) return;
+    const outcome = engine.publishChange(before.live);
+    if (outcome !== AGAIN) {
+      sound(outcome);
+      return;
+    }
   }
 }

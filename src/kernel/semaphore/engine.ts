@@ -14,6 +14,8 @@ export interface SemaphoreEngine extends Pick<EngineResults, 'lostRaces'> {
   semaphoreIsQueued(cell: number): number;
   semaphoreServe(cell: number, seats: number): number;
   semaphoreWaiting(cell: number, seats: number): number;
+  semaphoreHasRoom(cell: number, seats: number): number;
+  semaphoreOwns(cell: number, seats: number, owner: number): number;
   semaphoreChange(cell: number, seats: number, owner: number, permits: number): number;
   semaphoreLook(cell: number, seats: number): number;
   /** The results of the last look. */

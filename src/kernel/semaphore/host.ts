@@ -1,6 +1,7 @@
 import type { Bell } from '../../memory/bell.ts';
-import type { CellPlace } from '../../memory/cell.ts';
+import { type CellPlace, identityOf } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
+import { atThreadEnd } from '../../memory/thread-id.ts';
 import { markOf } from '../../memory/thread-mark.ts';
 import type { LimiterStats } from '../bucket/kernel.ts';
 import { DUE_PER_MS, NO_PERMIT, SERVED } from '../constants.ts';
@@ -26,7 +27,7 @@ export interface Permits {
 }
 
 /** The owners of the seats, as a host needs them. */
-export type Ownership = Pick<Owners, 'claim' | 'bell' | 'wake' | 'wakeAll' | 'free'>;
+export type Ownership = Pick<Owners, 'claim' | 'leave' | 'bell' | 'wake' | 'wakeAll' | 'free'>;
 
 /** A semaphore on the engine. */
 export class HostedSemaphore {
@@ -61,6 +62,14 @@ export class HostedSemaphore {
     this.#counters = Counters.open(place);
     // Four seats share a cache line.
     this.#hint = 4 * this.#owner;
+  }
+
+  /** Makes room for another thread when this one ends by itself, without permits. */
+  leaveAtThreadEnd(): void {
+    atThreadEnd(identityOf(this.#place), () => {
+      const hasSeats = this.#engine.semaphoreOwns(this.#cell, this.#seats, this.#owner) !== 0;
+      if (!hasSeats) this.#owners.leave(this.#owner);
+    });
   }
 
   /** Rings when a caller of this thread may have been granted its permits. */
@@ -151,6 +160,11 @@ export class HostedSemaphore {
   /** Number of queued callers of all threads. */
   get waiting(): number {
     return this.#engine.semaphoreWaiting(this.#cell, this.#seats);
+  }
+
+  /** Whether one more caller can take permits or wait for them. */
+  get hasRoom(): boolean {
+    return this.#engine.semaphoreHasRoom(this.#cell, this.#seats) !== 0;
   }
 
   look(): Permits {

@@ -1,7 +1,20 @@
 import { Bell } from '../../memory/bell.ts';
 import type { CellPlace } from '../../memory/cell.ts';
 import { OWNER, OWNER_BYTES, OWNER_COUNT, SEMAPHORE } from '../../memory/layout.ts';
+import { hasThreadIds } from '../../memory/thread-id.ts';
 import { markOf } from '../../memory/thread-mark.ts';
+
+let hasWarned = false;
+
+function warn(): void {
+  if (hasWarned || !hasThreadIds()) return;
+  hasWarned = true;
+  const message = `${OWNER_COUNT - 1} threads have used a semaphore and not left it: the permits of this one do not come back if it is terminated. Watch the threads that you terminate`;
+  globalThis.process.emitWarning(message, {
+    type: 'ZerotimeWarning',
+    code: 'ZEROTIME_SEMAPHORE_OWNERS',
+  });
+}
 
 /**
  * The threads that own seats, by their entries in the cell. An entry has its thread's mark, or
@@ -22,7 +35,7 @@ export class Owners {
     return (this.#place.offset + SEMAPHORE.owners + owner * OWNER_BYTES + field) >> 2;
   }
 
-  /** Claims an entry for this thread. */
+  /** Claims an entry for this thread. Without one, it says so: its permits may be lost with it. */
   claim(): number {
     const { i32 } = this.#place.region;
     const mine = markOf(this.#place.region);
@@ -31,7 +44,16 @@ export class Owners {
     for (let owner = 1; owner < OWNER_COUNT; owner++) {
       if (Atomics.compareExchange(i32, this.#at(owner, OWNER.thread), 0, mine) === 0) return owner;
     }
+    warn();
     return 0;
+  }
+
+  /** Frees this thread's entry when it ends. Do not call it while the entry has seats. */
+  leave(owner: number): void {
+    const { region } = this.#place;
+    // Another process may have this one's place by now.
+    if (region.sharing?.hasLeft?.()) return;
+    Atomics.compareExchange(region.i32, this.#at(owner, OWNER.thread), markOf(region), 0);
   }
 
   #of(isWanted: (mark: number) => boolean): number[] {

@@ -11,6 +11,7 @@ import {
   countBitsOf,
   isWindowWord,
   ringEntries,
+  unitsOf,
   type WindowKind,
   type WindowLimit,
 } from './limit.ts';
@@ -43,14 +44,16 @@ export function createWindowCell(window: NewWindow): CellPlace {
   i32[(place.offset + WINDOW.slots) >> 2] = slots;
   i32[(place.offset + WINDOW.maxLimit) >> 2] = maxLimit;
   i32[(place.offset + WINDOW.allowDoubleBurst) >> 2] = allowDoubleBurst ? 1 : 0;
+  const bits = countBitsOf(kind === 'fixed-window' ? limit.limit : maxLimit);
   writeFirstRecord(place, {
     generation: 1,
-    bits: countBitsOf(kind === 'fixed-window' ? limit.limit : maxLimit),
+    bits,
     limit: limit.limit,
     intervalMs: limit.intervalMs,
     originTicks,
     firstSlot: kind === 'sliding-window' ? FIRST_SLOT : 0,
     shift: 0,
+    ...unitsOf(kind, bits, limit.intervalMs, slots),
   });
   const word =
     kind === 'sliding-log'

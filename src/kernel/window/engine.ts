@@ -4,72 +4,61 @@ import type { EngineResults } from '../bucket/engine.ts';
 import { window as build } from '../build/modules.ts';
 import { EngineModule, type Opened } from '../open.ts';
 
-/** The cell, and the record that the host has read. */
-type Live = [cell: number, generation: number];
-/** The halves of the word that was loaded before the clock was read, and that reading. */
-type Seen = [low: number, high: number, nowUs: number];
+/** A window or log: its kind as a number, and the entries of its ring. */
+type Window = [cell: number, kind: number, places: number];
 /** The least and most tokens to take, and whether to report the state afterwards. */
 type Asked = [least: number, most: number, survey: boolean];
-type NewLimit = [limit: number, intervalMs: number];
-/** The windows of a record, in units of `unitTicks`. */
-type Units = [unitTicks: number, intervalUnits: number, originTicks: number];
-type Slots = [slotTicks: number, originTicks: number, first: number];
-/** The sum of the kept slots, and the slot for which it was computed. */
-type Kept = [keptFor: number, kept: number];
-type Log = [...Live, limit: number, places: number, bits: number, ticks: number, origin: number];
+/** The halves of a word. */
+type Word = [low: number, high: number];
 
 /**
  * The engine's operations on windows and logs. The clock may throw, or call a limiter on the same
- * instance, so the host reads it between calls. The host passes the checked configuration.
+ * instance, so the host reads it between calls.
  */
 export interface WindowEngine
   extends Pick<EngineResults, 'lostRaces' | 'receiptLow' | 'receiptHigh'> {
-  fixedTake(...call: [...Live, limit: number, bits: number, tokens: number]): number;
-  fixedTakeAt(
-    ...call: [...Live, limit: number, bits: number, ...Units, full: boolean, ...Seen, ...Asked]
+  /** Takes tokens without the clock. */
+  fixedTake(cell: number, tokens: number): number;
+  /** `kept` is the sum of the kept slots of a sliding window, for the slot `keptFor`. */
+  windowTakeAt(
+    ...call: [...Window, nowUs: number, ...Asked, object: number, keptFor: number, kept: number]
   ): number;
-  fixedReturnAt(...call: [...Live, bits: number, ...Units, ...Seen, tokens: number]): number;
-  fixedReconfigureAt(
-    ...call: [...Live, bits: number, ...Units, full: boolean, ...Seen, ...NewLimit]
+  windowReturnAt(
+    ...call: [cell: number, kind: number, nowUs: number, tokens: number, ...Word]
   ): number;
+  windowReconfigureAt(
+    ...call: [...Window, nowUs: number, generation: number, limit: number, intervalMs: number]
+  ): number;
+  windowCancel(cell: number, kind: number, low: number, high: number, cost: number): number;
 
-  slidingTakeAt(
-    ...call: [
-      ...[...Live, limit: number, bits: number, slots: number, ...Slots, shift: number],
-      ...[...Seen, ...Kept, ...Asked],
-    ]
-  ): number;
-  slidingAddUp(
-    ...call: [cell: number, bits: number, slots: number, shift: number, low: number, high: number]
-  ): number;
-  slidingKept(): number;
-  slidingReturnAt(...call: [...Live, bits: number, ...Slots, ...Seen, tokens: number]): number;
-  slidingReconfigureAt(
-    ...call: [
-      ...[...Live, bits: number, slots: number, ...Slots, shift: number],
-      ...[...Seen, ...Kept, ...NewLimit, slotTicks: number],
-    ]
-  ): number;
+  /** The sum of the kept slots for the head that the last call met. */
+  slidingKept(cell: number, slots: number): number;
+  /** The slot for which it was computed. */
+  slidingKeptSlot(): number;
 
-  logTakeAt(...call: [...Log, ...Seen, ...Asked]): number;
-  logReconfigureAt(...call: [...Log, ...Seen, ...NewLimit]): number;
-
-  sometimesDue(cell: number, first: number, every: number, bits: number): number;
-  sometimesDueAt(
-    ...call: [cell: number, first: number, every: number, bits: number, ...Units, ...Seen]
-  ): number;
+  sometimesDue(cell: number): number;
+  sometimesDueAt(cell: number, nowUs: number): number;
 
   /** Loads the word before the clock is read, and returns its low half. */
   windowLook(cell: number): number;
   /** The high half of that word. */
   windowSeenHigh(): number;
+  /** Hands that word to the next call, after the clock was read. */
+  windowRecall(cell: number, low: number, high: number, nowUs: number): void;
 
-  windowCancel(cell: number, low: number, high: number, cost: number, mark: number): number;
+  // After an admission.
+  windowPlaceLow(): number;
+  windowPlaceHigh(): number;
 
   // After a refusal or a survey.
+  windowLimit(): number;
   windowWaitUs(): number;
   windowLeft(): number;
   windowFullUs(): number;
+  windowNextUs(): number;
+
+  /** Forgets the words read so far. */
+  leaveRegion(): void;
 }
 
 const windows = /* @__PURE__ */ new EngineModule<WindowEngine>(build);

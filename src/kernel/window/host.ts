@@ -1,186 +1,269 @@
-import { RateLimitError } from '../../errors.ts';
 import type { CellPlace } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
+import { WINDOW } from '../../memory/layout.ts';
 import type { LimiterStats, Outcome, WordReceipt } from '../bucket/kernel.ts';
-import { ABOVE_ANY_LIMIT, WINDOW_OUTCOME } from '../constants.ts';
+import { awaitClaims } from '../claims.ts';
+import { ABOVE_ANY_LIMIT, WINDOW_KIND, WINDOW_MOVED, WINDOW_OUTCOME } from '../constants.ts';
 import { Counters } from '../counters.ts';
 import type { Opened } from '../open.ts';
 import { boundsOf, damagedWord } from './cell.ts';
-import type { WindowEngine } from './engine.ts';
+import { openWindows, type WindowEngine } from './engine.ts';
 import type { ClockReader, WindowKernel } from './kernel.ts';
-import { type Change, checkChange } from './limit.ts';
-import { type Bounds, liveWindow, type WindowRecord } from './record.ts';
-import { SeenWord } from './seen-word.ts';
+import { type Change, checkChange, ringEntries } from './limit.ts';
+import { type Bounds, liveWindow } from './record.ts';
 
 /** The receipt of a call that took no tokens. */
 const NOTHING: WordReceipt = { low: 0, high: 0, costLow: 0, costHigh: 0 };
 
-/** A window or log on the engine. All operations use one loop, `attempt`. */
-export abstract class HostedWindow implements WindowKernel {
+let objects = 0;
+/** Attempts of this thread. */
+let attempts = 0;
+
+/** The engine's number for a kind. */
+function kindOf({ kind, allowDoubleBurst }: Bounds): number {
+  if (kind === 'sliding-log') return WINDOW_KIND.log;
+  if (kind === 'sliding-window') return WINDOW_KIND.sliding;
+  return allowDoubleBurst ? WINDOW_KIND.full : WINDOW_KIND.fixed;
+}
+
+/** A window or log on the engine, which does all the work except reading the clock and counting. */
+export class HostedWindow implements WindowKernel {
   readonly name: KernelName;
-  protected readonly engine: WindowEngine;
-  protected readonly cell: number;
-  protected readonly seen: SeenWord;
-  protected readonly bounds: Bounds;
+  readonly #engine: WindowEngine;
   readonly #place: CellPlace;
+  readonly #bounds: Bounds;
   readonly #counters: Counters | undefined;
+  // Passed with each call: they never change.
+  readonly #cell: number;
+  readonly #kind: number;
+  readonly #places: number;
+  /** Tells this object from others on one engine. */
+  readonly #number = ++objects;
+
+  // The sum of a sliding window's kept slots, computed when this thread first saw the head's slot.
+  #keptFor = -1;
+  #kept = 0;
+
+  /** The window or slot of this object's latest admission, and its tokens there. */
+  #low = 0;
+  #high = 0;
+  #mine = 0;
 
   // Results of the last attempt.
   /** Exchanges that failed because another thread changed the word. */
   #lostRaces = 0;
   #taken = 0;
-  /** After a survey: tokens left. */
-  #balance = 0;
-  /** After a survey: microseconds until no admission counts any more. */
-  #fullUs = 0;
 
-  protected constructor({ engine, name }: Opened<WindowEngine>, place: CellPlace) {
+  constructor({ engine, name }: Opened<WindowEngine>, place: CellPlace) {
     this.name = name;
-    this.engine = engine;
-    this.cell = place.offset;
-    this.seen = new SeenWord(engine, place.offset);
-    this.bounds = boundsOf(place);
+    this.#engine = engine;
     this.#place = place;
+    this.#bounds = boundsOf(place);
     this.#counters = Counters.open(place);
+    this.#cell = place.offset;
+    this.#kind = kindOf(this.#bounds);
+    this.#places = ringEntries(this.#bounds.kind, this.#bounds);
+    // The cell may lie where another limiter was, in reused memory.
+    engine.leaveRegion();
   }
 
   /**
    * Takes all available tokens from `least` to `most`, or none, and returns their number. With
-   * `survey`, also keeps the state right after, and sets `waitUs` even for no tokens.
+   * `survey`, the engine also keeps the state right after, and `waitUs` even for no tokens.
    */
-  protected abstract attempt(
-    least: number,
-    most: number,
-    clock: ClockReader,
-    survey: boolean,
-  ): number;
-
-  /** The record that the last attempt used. */
-  protected abstract get record(): WindowRecord;
-
-  /** Uses another record from now on. */
-  protected abstract adopt(record: WindowRecord): void;
-
-  /** Attempts to change the limit once; returns 0 or an outcome of the engine. */
-  protected abstract change(change: Change, clock: ClockReader): number;
-
-  /** Reads the record in force. */
-  protected refresh(): void {
-    const live = liveWindow(this.#place, this.bounds);
-    if (live.generation !== this.record?.generation) this.adopt(live);
+  #attempt(least: number, most: number, clock: ClockReader, survey: boolean): number {
+    this.#lostRaces = 0;
+    let taken: number = WINDOW_OUTCOME.again;
+    if (this.#kind === WINDOW_KIND.full && !survey) {
+      taken = this.#engine.fixedTake(this.#cell, most);
+      this.#countRaces();
+    }
+    if (taken < 0) {
+      const attempt = ++attempts;
+      clock.read();
+      // The clock may have called a limiter, which has met a word that is newer than the reading.
+      if (attempt === attempts) taken = this.#takeAt(least, most, clock, survey);
+    }
+    while (taken < 0) {
+      if (taken !== WINDOW_OUTCOME.again) this.#failDamaged();
+      this.#lookThenRead(clock);
+      taken = this.#takeAt(least, most, clock, survey);
+    }
+    if (taken < WINDOW_MOVED) this.#mine += taken;
+    else taken = this.#move(taken - WINDOW_MOVED);
+    this.#taken = taken;
+    return taken;
   }
 
-  /** Fetched on demand, because most callers of `take` do not need it. */
+  #takeAt(least: number, most: number, clock: ClockReader, survey: boolean): number {
+    for (;;) {
+      const taken = this.#engine.windowTakeAt(
+        this.#cell,
+        this.#kind,
+        this.#places,
+        clock.us,
+        least,
+        most,
+        survey,
+        this.#number,
+        this.#keptFor,
+        this.#kept,
+      );
+      this.#countRaces();
+      if (taken !== WINDOW_OUTCOME.newSlot) return taken;
+      this.#kept = this.#engine.slidingKept(this.#cell, this.#places);
+      this.#keptFor = this.#engine.slidingKeptSlot();
+    }
+  }
+
+  /** Loads the word, then reads the clock, for an attempt on a word older than the reading. */
+  #lookThenRead(clock: ClockReader): void {
+    const low = this.#engine.windowLook(this.#cell);
+    const high = this.#engine.windowSeenHigh();
+    // The clock may throw, or call a limiter on this engine.
+    clock.read();
+    this.#engine.windowRecall(this.#cell, low, high, clock.us);
+  }
+
+  #countRaces(): void {
+    if (this.#counters !== undefined) this.#lostRaces += this.#engine.lostRaces();
+  }
+
+  #count(tokens: number, isRefused: boolean): void {
+    this.#counters?.count(tokens, isRefused, this.#lostRaces);
+  }
+
+  /** Throws for a configuration that no thread writes, or a word. */
+  #failDamaged(): never {
+    liveWindow(this.#place, this.#bounds);
+    throw damagedWord();
+  }
+
   get waitUs(): number {
-    return this.engine.windowWaitUs();
+    return this.#engine.windowWaitUs();
   }
 
   get limit(): number {
-    return liveWindow(this.#place, this.bounds).limit;
+    return liveWindow(this.#place, this.#bounds).limit;
   }
 
-  /** The limit under which the last call was decided. */
   get metLimit(): number {
-    return this.record.limit;
+    return this.#engine.windowLimit();
   }
 
   get intervalMs(): number {
-    return liveWindow(this.#place, this.bounds).intervalMs;
+    return liveWindow(this.#place, this.#bounds).intervalMs;
   }
 
   take(tokens: number, clock: ClockReader): boolean {
-    this.#lostRaces = 0;
     this.#taken = 0;
     // Faster than Math.min, which distinguishes 0 from -0.
     const n = tokens < ABOVE_ANY_LIMIT ? tokens : ABOVE_ANY_LIMIT;
-    const isTaken = n === 0 || this.attempt(n, n, clock, false) === n;
-    this.#counters?.count(isTaken ? tokens : 0, !isTaken, this.#lostRaces);
+    const isTaken = n === 0 || this.#attempt(n, n, clock, false) === n;
+    this.#count(isTaken ? tokens : 0, !isTaken);
     return isTaken;
   }
 
   drain(tokens: number, clock: ClockReader): number {
-    this.#lostRaces = 0;
     const most = Math.min(tokens, ABOVE_ANY_LIMIT);
-    const taken = tokens === 0 ? 0 : this.attempt(1, most, clock, false);
-    this.#counters?.count(taken, taken === 0 && tokens > 0, this.#lostRaces);
+    const taken = tokens === 0 ? 0 : this.#attempt(1, most, clock, false);
+    this.#count(taken, taken === 0 && tokens > 0);
     return taken;
   }
 
   decide(tokens: number, clock: ClockReader): Outcome {
-    this.#lostRaces = 0;
     const n = Math.min(tokens, ABOVE_ANY_LIMIT);
-    const allowed = this.attempt(n, n, clock, true) === n;
-    this.#counters?.count(allowed ? tokens : 0, !allowed, this.#lostRaces);
-    const retryUs = allowed ? 0 : this.waitUs;
-    const burst = this.record.limit;
-    return { allowed, burst, balance: this.#balance, retryUs, fullUs: this.#fullUs };
+    const allowed = this.#attempt(n, n, clock, true) === n;
+    this.#count(allowed ? tokens : 0, !allowed);
+    return {
+      allowed,
+      burst: this.#engine.windowLimit(),
+      balance: this.#engine.windowLeft(),
+      retryUs: allowed ? 0 : this.waitUs,
+      fullUs: this.#engine.windowFullUs(),
+      nextUs: this.#engine.windowNextUs(),
+    };
   }
 
   receipt(): WordReceipt {
     // A call for 0 tokens never reaches the engine.
     if (this.#taken === 0) return NOTHING;
-    const [low, high] = [this.engine.receiptLow(), this.engine.receiptHigh()];
+    const [low, high] = [this.#engine.receiptLow(), this.#engine.receiptHigh()];
     return { low, high, costLow: this.#taken, costHigh: 0 };
   }
 
   cancel({ low, high, costLow }: WordReceipt): boolean {
-    const isUndone = this.engine.windowCancel(this.cell, low, high, costLow, this.mark) !== 0;
-    if (isUndone) this.forget(costLow);
+    const isUndone = this.#engine.windowCancel(this.#cell, this.#kind, low, high, costLow) !== 0;
+    // The tokens can no longer be returned.
+    if (isUndone) this.#mine -= costLow;
     return isUndone;
   }
 
-  /** The bit that a cancellation sets in the word; 0 for none. */
-  protected get mark(): number {
-    return 0;
+  /** Notes tokens that this object took, perhaps in another window or slot than before. */
+  #move(tokens: number): number {
+    const low = this.#engine.windowPlaceLow();
+    const high = this.#engine.windowPlaceHigh();
+    const isSame = low === this.#low && high === this.#high;
+    this.#low = low;
+    this.#high = high;
+    this.#mine = isSame ? this.#mine + tokens : tokens;
+    return tokens;
   }
 
-  /** Called after a cancellation: the tokens can no longer be returned. */
-  protected forget(_tokens: number): void {}
+  returnTokens(tokens: number, clock: ClockReader): number {
+    clock.read();
+    const isKept = this.#kind === WINDOW_KIND.fixed || this.#kind === WINDOW_KIND.sliding;
+    const most = isKept ? Math.min(tokens, this.#mine) : 0;
+    if (most <= 0) return 0;
+    const returned = this.#engine.windowReturnAt(
+      this.#cell,
+      this.#kind,
+      clock.us,
+      most,
+      this.#low,
+      this.#high,
+    );
+    this.#mine -= returned;
+    return returned;
+  }
 
   timeUntil(tokens: number, clock: ClockReader): number {
     if (tokens === 0) return 0;
-    this.attempt(Math.min(tokens, ABOVE_ANY_LIMIT), 0, clock, true);
-    return tokens <= this.#balance ? 0 : this.waitUs;
+    this.#attempt(Math.min(tokens, ABOVE_ANY_LIMIT), 0, clock, true);
+    return tokens <= this.#engine.windowLeft() ? 0 : this.waitUs;
   }
 
   available(clock: ClockReader): number {
-    this.attempt(0, 0, clock, true);
-    return this.#balance;
+    this.#attempt(0, 0, clock, true);
+    return this.#engine.windowLeft();
   }
 
   reconfigure(change: Partial<Change>, clock: ClockReader): void {
     for (;;) {
-      this.refresh();
-      const { limit, intervalMs } = this.record;
-      const next = checkChange(this.bounds.kind, { limit, intervalMs, ...change }, this.bounds);
-      const outcome = this.change(next, clock);
-      if (outcome === 0) {
-        this.refresh();
-        return;
-      }
-      if (outcome === WINDOW_OUTCOME.damaged) throw damagedWord();
-      if (outcome === WINDOW_OUTCOME.busy) {
-        throw new RateLimitError('ERR_RECONFIGURE_BUSY', 'too many threads reconfigure at once');
-      }
+      const { generation, limit, intervalMs } = liveWindow(this.#place, this.#bounds);
+      const old = { limit, intervalMs };
+      const next = checkChange(this.#bounds.kind, { ...old, ...change }, this.#bounds);
+      this.#lookThenRead(clock);
+      const outcome = this.#engine.windowReconfigureAt(
+        this.#cell,
+        this.#kind,
+        this.#places,
+        clock.us,
+        generation,
+        next.limit,
+        next.intervalMs,
+      );
+      if (outcome === 0) return;
+      if (outcome === WINDOW_OUTCOME.damaged) this.#failDamaged();
+      if (outcome === WINDOW_OUTCOME.busy) awaitClaims(this.#place, WINDOW.claims);
     }
   }
 
   stats(): LimiterStats | undefined {
     return this.#counters?.sum();
   }
+}
 
-  /** Adds the races that the last attempt lost. */
-  protected countRaces(): void {
-    if (this.#counters !== undefined) this.#lostRaces += this.engine.lostRaces();
-  }
-
-  /** Fetches the results of the last attempt, and returns the tokens it took. */
-  protected conclude(taken: number, survey: boolean): number {
-    this.#taken = taken;
-    if (survey) {
-      this.#balance = this.engine.windowLeft();
-      this.#fullUs = this.engine.windowFullUs();
-    }
-    return taken;
-  }
+export function openWindow(place: CellPlace, asked: KernelName | undefined): WindowKernel {
+  return new HostedWindow(openWindows(place.region, asked), place);
 }

@@ -46,17 +46,13 @@ export interface WindowKernel {
   available(clock: ClockReader): number;
   /** Changes the limit for all threads. */
   reconfigure(change: Partial<Change>, clock: ClockReader): void;
-  /** Counts so far, or undefined without `stats: true`. */
-  stats(): LimiterStats | undefined;
-}
-
-/** A window to which tokens can be returned. */
-export interface RefundableWindowKernel extends WindowKernel {
   /**
    * Puts back tokens that this thread took in the current window or slot under the current limit,
-   * and returns their number. Others lapse.
+   * and returns their number. Others lapse: all of them in a log.
    */
   returnTokens(tokens: number, clock: ClockReader): number;
+  /** Counts so far, or undefined without `stats: true`. */
+  stats(): LimiterStats | undefined;
 }
 
 /** The operations of a `Sometimes` in shared memory. */

@@ -1,7 +1,7 @@
 import { INDEX_BITS } from '../../memory/layout.ts';
 import { checkNumber } from '../../options.ts';
 import { FIRST_SLOT } from '../constants.ts';
-import { intervalTicksOf, MAX_INTERVAL_MS, MAX_TICKS, type TimeUnits, unitsOf } from './time.ts';
+import { intervalTicksOf, MAX_INTERVAL_MS, MAX_TICKS } from './time.ts';
 
 /** The kinds of limiter that count admissions in a window of time. */
 export type WindowKind = 'fixed-window' | 'sliding-window' | 'sliding-log';
@@ -44,14 +44,25 @@ export function firstSlotWord(maxLimit: number): bigint {
   return BigInt(FIRST_SLOT) << BigInt(lowBitsOf(countBitsOf(maxLimit)));
 }
 
-/** The time units of a fixed window whose count has this many bits. */
-export function fixedWindowUnits(countBits: number, intervalMs: number): TimeUnits {
-  return unitsOf(intervalMs, 64 - lowBitsOf(countBits));
+/** The length of a slot, rounded up so that all slots together cover the interval. */
+function slotTicksOf(intervalMs: number, slots: number): number {
+  return Math.ceil(intervalTicksOf(intervalMs) / slots);
 }
 
-/** The length of a slot, rounded up so that all slots together cover the interval. */
-export function slotTicksOf(intervalMs: number, slots: number): number {
-  return Math.ceil(intervalTicksOf(intervalMs) / slots);
+/** The units in which a limiter counts time, and its interval in these units, rounded up. */
+export function unitsOf(
+  kind: WindowKind,
+  countBits: number,
+  intervalMs: number,
+  slots: number,
+): { readonly unitTicks: number; readonly intervalUnits: number } {
+  const ticks = intervalTicksOf(intervalMs);
+  let unitTicks = 1;
+  if (kind === 'sliding-window') unitTicks = slotTicksOf(intervalMs, slots);
+  // The smallest units that count 17.8 years in the bits that the count leaves.
+  else if (kind === 'fixed-window')
+    unitTicks = Math.max(1, MAX_TICKS / 2 ** (64 - lowBitsOf(countBits)));
+  return { unitTicks, intervalUnits: Math.ceil(ticks / unitTicks) };
 }
 
 /** The shortest slot in ticks: a microsecond, or longer if slot numbers must last 17.8 years. */

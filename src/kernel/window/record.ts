@@ -13,6 +13,7 @@ import {
   checkChange,
   countBitsOf,
   MAX_WINDOW_LIMIT,
+  unitsOf,
   type WindowKind,
 } from './limit.ts';
 
@@ -28,6 +29,10 @@ export interface WindowRecord extends Change {
   readonly firstSlot: number;
   /** The amount that the head adds to the numbers of slots. */
   readonly shift: number;
+  /** The length of a fixed window's unit of time, of a slot, or of a tick. */
+  readonly unitTicks: number;
+  /** The interval in these units. */
+  readonly intervalUnits: number;
 }
 
 /** The bounds of a window or log, which never change. */
@@ -54,6 +59,8 @@ export function writeFirstRecord({ region, offset }: CellPlace, record: WindowRe
   f64[(at + WINDOW_RECORD.originTicks) >> 3] = record.originTicks;
   f64[(at + WINDOW_RECORD.firstSlot) >> 3] = record.firstSlot;
   f64[(at + WINDOW_RECORD.shift) >> 3] = record.shift;
+  f64[(at + WINDOW_RECORD.unitTicks) >> 3] = record.unitTicks;
+  f64[(at + WINDOW_RECORD.intervalUnits) >> 3] = record.intervalUnits;
 }
 
 /** Whether a limiter with these bounds could have written the record. */
@@ -69,7 +76,9 @@ function isSound(bounds: Bounds, record: WindowRecord): boolean {
   } catch {
     return false;
   }
-  return bitsFit && [originTicks, firstSlot, shift].every(Number.isInteger);
+  const { unitTicks, intervalUnits } = unitsOf(bounds.kind, bits, record.intervalMs, bounds.slots);
+  const unitsFit = record.unitTicks === unitTicks && record.intervalUnits === intervalUnits;
+  return bitsFit && unitsFit && [originTicks, firstSlot, shift].every(Number.isInteger);
 }
 
 /** Reads a record; undefined if it is invalid or being written. */
@@ -84,6 +93,8 @@ function readRecord({ i32, f64 }: Region, at: number, bounds: Bounds): WindowRec
     originTicks: float(WINDOW_RECORD.originTicks),
     firstSlot: float(WINDOW_RECORD.firstSlot),
     shift: float(WINDOW_RECORD.shift),
+    unitTicks: float(WINDOW_RECORD.unitTicks),
+    intervalUnits: float(WINDOW_RECORD.intervalUnits),
   };
   const settled = Atomics.load(i32, (at + WINDOW_RECORD.generation) >> 2) === generation;
   return generation !== 0 && settled && isSound(bounds, record) ? record : undefined;

@@ -9,8 +9,7 @@ import type { Opened } from '../open.ts';
 import { openWindows, type WindowEngine } from './engine.ts';
 import type { ClockReader, SometimesKernel } from './kernel.ts';
 import { MAX_WINDOW_LIMIT } from './limit.ts';
-import { SeenWord } from './seen-word.ts';
-import { clockTicks, MAX_INTERVAL_MS, type TimeUnits, unitsOf } from './time.ts';
+import { clockTicks, MAX_INTERVAL_MS } from './time.ts';
 
 /** The conditions for acting on a call; 0 disables one. */
 export interface Occasions {
@@ -27,21 +26,6 @@ export function checkOccasions(occasions: Occasions): Occasions {
   checkNumber('every', every, { min: 0, max, integer: true });
   checkNumber('intervalMs', intervalMs, { min: 0, max: MAX_INTERVAL_MS });
   return occasions;
-}
-
-/** The largest count of calls in the word. */
-function maxCalls({ first, every }: Occasions): number {
-  return every === 0 ? Math.max(first, 1) : first + every;
-}
-
-/** The number of bits of the word that count calls. */
-function callBitsOf(occasions: Occasions): number {
-  return 32 - Math.clz32(maxCalls(occasions));
-}
-
-/** The time units of the last occasion, in the bits above the count of calls. */
-function occasionUnits(occasions: Occasions): TimeUnits {
-  return unitsOf(occasions.intervalMs, 64 - callBitsOf(occasions));
 }
 
 type Configuration = Occasions & { readonly originTicks: number };
@@ -103,53 +87,21 @@ export class HostedSometimes implements SometimesKernel {
   readonly name: KernelName;
   readonly #engine: WindowEngine;
   readonly #cell: number;
-  readonly #seen: SeenWord;
-  readonly #first: number;
-  readonly #every: number;
-  readonly #bits: number;
-  readonly #unitTicks: number;
-  readonly #intervalUnits: number;
-  readonly #originTicks: number;
+  readonly #readsClock: boolean;
 
   constructor({ engine, name }: Opened<WindowEngine>, place: CellPlace) {
-    const { originTicks, ...occasions } = readOccasions(place);
     this.name = name;
     this.#engine = engine;
     this.#cell = place.offset;
-    this.#seen = new SeenWord(engine, place.offset);
-    this.#first = occasions.first;
-    this.#every = occasions.every;
-    this.#bits = callBitsOf(occasions);
-    const { unitTicks, intervalUnits } = occasionUnits(occasions);
-    this.#unitTicks = unitTicks;
-    this.#intervalUnits = intervalUnits;
-    this.#originTicks = originTicks;
+    this.#readsClock = readOccasions(place).intervalMs > 0;
+    // The cell may lie where another limiter was, in reused memory.
+    engine.leaveRegion();
   }
 
   isDue(clock: ClockReader): boolean {
-    if (this.#intervalUnits === 0) {
-      return this.#engine.sometimesDue(this.#cell, this.#first, this.#every, this.#bits) !== 0;
-    }
-    for (;;) {
-      const due = this.#attempt(clock);
-      if (due >= 0) return due !== 0;
-    }
-  }
-
-  #attempt(clock: ClockReader): number {
-    this.#seen.lookThenRead(clock);
-    return this.#engine.sometimesDueAt(
-      this.#cell,
-      this.#first,
-      this.#every,
-      this.#bits,
-      this.#unitTicks,
-      this.#intervalUnits,
-      this.#originTicks,
-      this.#seen.low,
-      this.#seen.high,
-      clock.us,
-    );
+    if (!this.#readsClock) return this.#engine.sometimesDue(this.#cell) !== 0;
+    clock.read();
+    return this.#engine.sometimesDueAt(this.#cell, clock.us) !== 0;
   }
 }
 

@@ -14,19 +14,6 @@ export function intervalTicksOf(intervalMs: number): number {
   return Math.ceil(intervalMs * 1000 * TICKS_PER_MICRO - PRODUCT_ERROR);
 }
 
-/** Coarser units for time in a word with few bits to spare. */
-export interface TimeUnits {
-  readonly unitTicks: number;
-  /** The interval in units, rounded up. */
-  readonly intervalUnits: number;
-}
-
-/** The smallest units that count 17.8 years in `bits` bits. */
-export function unitsOf(intervalMs: number, bits: number): TimeUnits {
-  const unitTicks = Math.max(1, MAX_TICKS / 2 ** bits);
-  return { unitTicks, intervalUnits: Math.ceil(intervalTicksOf(intervalMs) / unitTicks) };
-}
-
 /** A clock instant in ticks from the clock's own origin. */
 export function clockTicks(nowUs: number): number {
   return Math.round(nowUs * TICKS_PER_MICRO);

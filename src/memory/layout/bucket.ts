@@ -1,7 +1,7 @@
 /**
  * A bucket's cell:
  *
- *     line 0     │ ... │ sequence i32 │ claims 8 x u8 │ limits 8 x i32 │
+ *     line 0     │ ... │ sequence i32 │ claims i64 │ limits 8 x i32 │
  *     line 1..8  │ generation i32 │ tenure i32 │ pace f64 │ burst f64 │ ticksPerToken f64 │ fillTicks f64 │
  *                │ originUs f64 │ arrived i64 │ arrivedFraction u64 │  one configuration record a line
  *

@@ -51,6 +51,8 @@ export const CELL_KINDS = {
   sometimes: 7,
   'keyed-fixed-window': 8,
   semaphore: 9,
+  'limit-set': 10,
+  'keyed-limit-set': 14,
 } as const;
 export type CellKind = keyof typeof CELL_KINDS;
 /** The number of the kind of a named clock's cell. */
@@ -61,9 +63,6 @@ export const ARRIVALS_KIND = 12;
 
 /** The number of the kind of a fleet's stock with a name. */
 export const FLEET_KIND = 13;
-
-/** The number of the kind of a token bucket with several limits; its handle is a token bucket's. */
-export const COMPOSITE_KIND = 10;
 
 /** Byte offsets in line 0 of every cell. */
 export const CELL = { word: 0, kind: 8, nonce: 12, stripes: 16 } as const;

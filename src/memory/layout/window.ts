@@ -2,9 +2,10 @@
  * The cell of a window or a log. The ring has 0 (fixed window), `slots` or `maxLimit` entries, and
  * is padded to whole lines:
  *
- *     line 0     │ ... │ sequence i32 │ claims 8 x u8 │ slots i32 │ maxLimit i32 │ allowDoubleBurst i32 │
+ *     line 0     │ ... │ sequence i32 │ claims i64 │ slots i32 │ maxLimit i32 │ allowDoubleBurst i32 │
  *     line 1..8  │ generation i32 │ bits i32 │ limit f64 │ intervalMs f64 │ originTicks f64 │
- *                │ firstSlot f64 │ shift f64 │              one configuration record a line
+ *                │ firstSlot f64 │ shift f64 │ unitTicks f64 │ intervalUnits f64 │
+ *                                                           one configuration record a line
  *     line 9..   │ entry i64 │ entry i64 │ ...                                          the ring
  *
  *     fixed window:    with C = the live record's `bits`
@@ -47,6 +48,8 @@ export const WINDOW_RECORD = {
   originTicks: 24,
   firstSlot: 32,
   shift: 40,
+  unitTicks: 48,
+  intervalUnits: 56,
 } as const;
 
 /** Size of a window's or log's cell without counters: 576 bytes plus whole lines for its ring. */

@@ -78,11 +78,6 @@ function tierChanges(): Shared[] {
     ['take', 1, 2, 1],
   ];
   const changes = ['double', 'tier'];
-  // A call that overlaps a change may be under the limits before it.
-  const instead = {
-    'early take': 'take under the old limits',
-    ...Object.fromEntries(changes.map((name) => [name, name])),
-  };
   return [
     { ...base, name: 'take under two tiers, both ways', threads: [takes, takes.toReversed()] },
     {
@@ -93,17 +88,25 @@ function tierChanges(): Shared[] {
     ...changes.flatMap((change) =>
       [0, 1].map((tier) => ({
         ...base,
-        instead,
         name: `take under limit ${tier}, and change ${change}, then take`,
-        threads: [[['early take', 1, 1, tier]], [[change], ['take', 1, 1, tier]]] as Operation[][],
+        threads: [[['take', 1, 1, tier]], [[change], ['take', 1, 1, tier]]] as Operation[][],
       })),
     ),
+    {
+      ...base,
+      name: 'take under a tier, beside two changes',
+      threads: [[['take', 1, 1, 1]], [['double'], ['tier']]],
+    },
+    ...changes.map((change) => ({
+      ...base,
+      name: `balance of a key, and change ${change} on another thread, then take`,
+      threads: [[['balance', 1, 1]], [[change], ['take', 1, 1, 1]]] as Operation[][],
+    })),
     ...changes.map((change) => ({
       ...base,
       setup: '2',
-      instead,
       name: `give an entry, and change ${change}`,
-      threads: [[['early take', 1, 2, 1]], [[change]]] as Operation[][],
+      threads: [[['take', 1, 2, 1]], [[change]]] as Operation[][],
     })),
   ];
 }

@@ -1,4 +1,5 @@
 import { pairs, subjectModule, triples } from '../explore.ts';
+import { ALIVE, DEAD } from '../semaphore-reference.ts';
 import type { Operation } from '../subject.ts';
 import type { Named, Shared } from './plan.ts';
 
@@ -14,8 +15,12 @@ export function semaphores(): Shared[] {
   const more: Operation = ['change', 4];
   const fewer: Operation = ['change', 1];
   const recover: Operation = ['recover'];
+  const hasRoom: Operation = ['hasRoom'];
+  const owns: Operation = ['owns', ALIVE];
+  const endedOwns: Operation = ['owns', DEAD];
   const free = { ...base, subject: 'semaphore', setup: '3 h2' };
   const queued = { ...base, subject: 'semaphore, queued', setup: '2 h1 q2' };
+  const full = { ...base, subject: 'semaphore, full', setup: '3/2 h1' };
   const due = { ...base, subject: 'semaphore, due', setup: '3 d2' };
   const beside = {
     take: permit,
@@ -33,6 +38,33 @@ export function semaphores(): Shared[] {
       // A recovery takes one seat after another; half of one is no operation of the reference.
       stops: of === free || a === b || (a !== recover && b !== recover),
     }));
+  // A call that is stopped keeps its seat, which no operation of the reference does.
+  const looks = [
+    ...list(full, { 'has room': hasRoom, take: permit, join, recover }).slice(0, 4),
+    ...list(free, { 'ended owns': endedOwns, take: permit, join, fewer, recover }).slice(0, 5),
+    ...list(due, { 'ended owns': endedOwns, expire: ['expire'] }).slice(0, 2),
+    ...[
+      ['has room', hasRoom] as const,
+      ['owns', owns] as const,
+      ['owns twice', owns, owns] as const,
+    ].flatMap(([name, ...operations]) =>
+      [
+        ['take and release', permit, release] as const,
+        ['join and leave', join, leave] as const,
+      ].map(([others, ...pair]) => ({
+        ...full,
+        name: `${name}, beside ${others}`,
+        threads: [operations, pair],
+      })),
+    ),
+    // The first of seven seats becomes free before the eighth is taken.
+    {
+      ...full,
+      setup: '9 d1 h1 h1 h1 h1 h1 h1',
+      name: 'has room, while one seat is always free',
+      threads: [[hasRoom], [['expire'], permit]] satisfies Operation[][],
+    },
+  ].map((one) => ({ ...one, stops: false }));
   return [
     ...list(free, { ...beside, look: ['look'] }),
     ...list(queued, { take: permit, join, 'join 2': joinTwo, fewer, look: ['look'] }),
@@ -55,6 +87,7 @@ export function semaphores(): Shared[] {
       name: 'join and leave, beside take',
       threads: [[join, leave], [permit]],
     })),
+    ...looks,
     {
       ...free,
       name: 'take and release, twice',

@@ -167,9 +167,14 @@ class BucketScene {
     const { dueUs } = bucket.due(promise);
     const { burst, ticksPerToken } = this.#schedule;
     if (!Number.isFinite(dueUs) || ticksPerToken === 0) return;
-    bucket.reconfigure(dueUs, continuous(0, burst, ticksPerToken));
+    const to = (schedule: Schedule) =>
+      bucket.reconfigure(
+        () => dueUs,
+        () => schedule,
+      );
+    to(continuous(0, burst, ticksPerToken));
     bucket.due(promise);
-    bucket.reconfigure(dueUs, this.#schedule);
+    to(this.#schedule);
   }
 
   /** Another limit, at times with the fills of the limit before. */
@@ -181,7 +186,10 @@ class BucketScene {
         ? perInterval(1 + random.below(10), fillTicks / ticksPerMicro / 1000, 1e3)
         : this.#newSchedule();
     return (bucket) => {
-      bucket.reconfigure(nowUs, next);
+      bucket.reconfigure(
+        () => nowUs,
+        () => next,
+      );
       if (rate !== next.rate) this.#schedule = next;
     };
   }
@@ -196,7 +204,11 @@ class BucketScene {
       (bucket) => bucket.timeUntil(nowUs, 1),
       (bucket) => bucket.drain(nowUs, 1),
       (bucket) => bucket.returnTokens(nowUs, 1),
-      (bucket) => bucket.reconfigure(nowUs, this.#schedule),
+      (bucket) =>
+        bucket.reconfigure(
+          () => nowUs,
+          () => this.#schedule,
+        ),
     ]);
     return (bucket) => {
       const mend = damage();

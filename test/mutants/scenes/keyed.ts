@@ -1,4 +1,3 @@
-import type { BucketEngine } from '../../../src/kernel/bucket/engine.ts';
 import type { Receipt } from '../../../src/kernel/bucket/kernel.ts';
 import { continuous, perInterval, type Schedule } from '../../../src/kernel/bucket/schedule.ts';
 import type { WhenFull } from '../../../src/kernel/constants.ts';
@@ -10,10 +9,10 @@ import {
   ENTRY,
   INDEX_MASK,
   KEYED,
-  KEYED_LIMIT,
   KEYED_LIMIT_BYTES,
   KEYED_RECORD,
   keyedRecordBytes,
+  RECORD,
 } from '../../../src/memory/layout.ts';
 import type { Random } from '../../support/random.ts';
 import type { Recorder } from '../recorder.ts';
@@ -49,9 +48,14 @@ function randomKeys(
 /** Errors need not name the limit. */
 const at: NameOf = (_, make) => make();
 
-/** The same limits at other rates. */
+/** The same limits at other rates, or windows of other limits. */
 function faster([own, ...tiers]: Limits<Schedule>, by: readonly number[]): Limits<Schedule> {
-  const moved = ({ pace, burst }: Schedule, i: number) => continuous(pace * (by[i] ?? 1), burst);
+  const moved = ({ pace, burst, fillTicks }: Schedule, i: number) => {
+    const factor = by[i] ?? 1;
+    if (fillTicks === 0) return continuous(pace * factor, burst);
+    const limit = Math.ceil(burst * factor);
+    return perInterval(limit, pace / 1000, limit);
+  };
   try {
     return [moved(own, 0), ...tiers.map((tier, i) => moved(tier, i + 1))];
   } catch {
@@ -75,9 +79,8 @@ export function keyedScene(crowd: Crowd, recorder: Recorder, random: Random, cal
     random.below(4) === 0
       ? perInterval(limit, (limit / rate) * 1000, limit) // a fixed window
       : continuous(random.below(20) === 0 ? Infinity : rate, burst);
-  const isWindow = schedule.fillTicks > 0;
-  const tier = continuous(rate * random.pick([1, 2, 8]), burst * random.pick([1, 2]));
-  const isTiered = !isWindow && crowd.homes === 'any' && random.below(2) === 0;
+  const [tier] = faster([schedule], [random.pick([1, 2, 8])]);
+  const isTiered = crowd.homes === 'any' && random.below(2) === 0;
   const limits = tableLimits(isTiered ? [schedule, tier] : [schedule], at);
   const place = createKeyedCell({
     ...{ kind: 'keyed-token-bucket', schedule, nowUs, capacity, whenFull },
@@ -109,12 +112,12 @@ export function keyedScene(crowd: Crowd, recorder: Recorder, random: Random, cal
     const { recordsAt, limitCount } = readTable(place);
     const ofLimit = KEYED_RECORD.limits + limit * KEYED_LIMIT_BYTES;
     const field = random.pick([
-      KEYED_RECORD.originUs,
-      KEYED_RECORD.ticksPerMicro,
-      KEYED_RECORD.mostTicks,
-      ofLimit + KEYED_LIMIT.burst,
-      ofLimit + KEYED_LIMIT.ticksPerToken,
-      ofLimit + KEYED_LIMIT.fillTicks,
+      KEYED_RECORD.sinceUs,
+      ofLimit + RECORD.originUs,
+      ofLimit + RECORD.pace,
+      ofLimit + RECORD.burst,
+      ofLimit + RECORD.ticksPerToken,
+      ofLimit + RECORD.fillTicks,
     ]);
     const value = random.pick([Number.NaN, Infinity, 0, -1, 0.5, 1e300, 40_000]);
     return ({ buckets, engine }) => {
@@ -162,12 +165,24 @@ export function keyedScene(crowd: Crowd, recorder: Recorder, random: Random, cal
       if (way === 8) return (buckets) => buckets.block(time, random.pick([0, 1, 1e6, maxWaitUs]));
       if (way === 16) return (buckets) => buckets.reset(time);
       if (way === 17) {
-        const receipt = receipts.at(-1);
-        return (buckets) => receipt && buckets.dueUs(receipt);
-      }
-      if (way === 18 && !isWindow) {
         return (buckets) => {
-          buckets.reconfigure(time, (limits) => faster(limits, speeds), at);
+          buckets.acquire(time, n, Infinity);
+          const promise = buckets.promise();
+          buckets.reconfigure(
+            () => time,
+            (limits) => faster(limits, speeds),
+            at,
+          );
+          buckets.due(promise);
+        };
+      }
+      if (way === 18) {
+        return (buckets) => {
+          buckets.reconfigure(
+            () => time,
+            (limits) => faster(limits, speeds),
+            at,
+          );
         };
       }
       if (way === 6 && random.below(4) === 0) return (buckets) => buckets.stats(time);
@@ -188,10 +203,7 @@ export function keyedScene(crowd: Crowd, recorder: Recorder, random: Random, cal
 
   const open = (thread: number) => {
     const engine = recorder.engine('keyed', thread, () => nowUs) as unknown as KeyedEngine;
-    const core = recorder.engine('buckets', thread) as unknown as BucketEngine;
-    const name = 'wasm';
-    const opened = { engine: core, name } as const;
-    const buckets = new HostedKeyed({ engine, name }, opened, place, random.below(3));
+    const buckets = new HostedKeyed({ engine, name: 'wasm' }, place, random.below(3));
     return { engine, buckets };
   };
   new Rehearsal(recorder, random, open, { stops: 2, deaths: crowd.fill === 'soon' ? 3 : 10 }).run(

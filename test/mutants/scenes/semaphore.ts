@@ -60,12 +60,16 @@ export function semaphoreScene(recorder: Recorder, random: Random, calls: number
         return (semaphore) => semaphore.change(to);
       }
       case 11:
-        return (semaphore) => semaphore.look();
+        return (semaphore) => {
+          semaphore.look();
+          return semaphore.hasRoom;
+        };
       case 12:
         return (semaphore) => semaphore.waiting;
       case 13: {
         const owner = 1 + random.below(engines.size);
         return (semaphore) => {
+          engines.get(semaphore)?.semaphoreOwns(place.offset, seats, owner);
           engines.get(semaphore)?.semaphoreRecover(place.offset, seats, owner);
           semaphore.serve();
         };
@@ -84,7 +88,8 @@ export function semaphoreScene(recorder: Recorder, random: Random, calls: number
   const open = (thread: number) => {
     const engine = recorder.engine('semaphores', thread) as unknown as SemaphoreEngine;
     const claim = () => 1 + (thread % OWNERS);
-    const ownership = { claim, bell, wake: nothing, wakeAll: nothing, free: nothing };
+    const [wake, leave] = [nothing, nothing];
+    const ownership = { claim, bell, wake, wakeAll: nothing, leave, free: nothing };
     const semaphore = new HostedSemaphore({ engine, name: 'wasm' }, place, ownership);
     engines.set(semaphore, engine);
     return semaphore;

@@ -1,12 +1,8 @@
 import type { WordReceipt } from '../../../src/kernel/bucket/kernel.ts';
 import { createWindowCell } from '../../../src/kernel/window/cell.ts';
 import type { WindowEngine } from '../../../src/kernel/window/engine.ts';
-import { HostedFixedWindow } from '../../../src/kernel/window/fixed-window.ts';
-import type { HostedWindow } from '../../../src/kernel/window/host.ts';
+import { HostedWindow } from '../../../src/kernel/window/host.ts';
 import type { WindowKind } from '../../../src/kernel/window/limit.ts';
-import { HostedRefundableWindow } from '../../../src/kernel/window/refundable.ts';
-import { HostedSlidingLog } from '../../../src/kernel/window/sliding-log.ts';
-import { HostedSlidingWindow } from '../../../src/kernel/window/sliding-window.ts';
 import { createSometimesCell, HostedSometimes } from '../../../src/kernel/window/sometimes.ts';
 import { clockTicks, LOG_EPOCH_TICKS } from '../../../src/kernel/window/time.ts';
 import { CELL } from '../../../src/memory/layout.ts';
@@ -17,12 +13,6 @@ import type { Recorder } from '../recorder.ts';
 import { Rehearsal, regionOf, type Step } from '../rehearsal.ts';
 
 const RARITY = { broken: 300, back: 60, leap: 200 };
-
-const HOSTS = {
-  'fixed-window': HostedFixedWindow,
-  'sliding-window': HostedSlidingWindow,
-  'sliding-log': HostedSlidingLog,
-} as const;
 
 /** Random calls of a window or a log. */
 export function windowScene(
@@ -56,9 +46,7 @@ export function windowScene(
         return (window) => window.reconfigure(change, time);
       }
       case 11:
-        return (window) => {
-          if (window instanceof HostedRefundableWindow) window.returnTokens(n, time);
-        };
+        return (window) => window.returnTokens(n, time);
       case 0:
         return (window) => window.drain(n, time);
       case 1:
@@ -92,13 +80,13 @@ export function windowScene(
       default:
         return (window) => {
           if (window.take(n, time)) receipts.push(window.receipt());
-          else void window.waitUs;
+          else void (window.waitUs + window.metLimit);
         };
     }
   };
   const open = (thread: number) => {
     const engine = recorder.engine('window', thread) as unknown as WindowEngine;
-    return { engine, window: new HOSTS[kind]({ engine, name: 'wasm' }, place) };
+    return { engine, window: new HostedWindow({ engine, name: 'wasm' }, place) };
   };
   const nextWithRaces = (): Step<ReturnType<typeof open>> => {
     const step = next();

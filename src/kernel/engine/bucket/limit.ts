@@ -1,10 +1,5 @@
 import { isWhole, MAX_SAFE, round, ticksUp } from '../arithmetic';
 import {
-  DIGEST_burst,
-  DIGEST_capTicks,
-  DIGEST_originUs,
-  DIGEST_ticksPerMicro,
-  DIGEST_ticksPerToken,
   MAX_SPAN_TICKS,
   RECORD_arrived,
   RECORD_arrivedFraction,
@@ -15,7 +10,7 @@ import {
   RECORD_ticksPerToken,
   TICKS_PER_MICRO,
 } from '../constants';
-import { peek64, peekF64, readF64, readI64 } from '../accesses';
+import { readF64, readI64 } from '../accesses';
 
 // The limit of this call, read from a configuration record, and its arithmetic.
 
@@ -57,16 +52,6 @@ export function fetchLimit(record: usize): bool {
     ticksPerMicro <= 2 * TICKS_PER_MICRO &&
     (capTicks as u64) <= (MAX_SPAN_TICKS as u64)
   );
-}
-
-/** Reads the limit of a composite bucket's record from its digest. */
-export function readDigest(digest: usize): void {
-  burst = peekF64(digest + DIGEST_burst);
-  ticksPerToken = peek64(digest + DIGEST_ticksPerToken) as f64;
-  ticksPerMicro = peekF64(digest + DIGEST_ticksPerMicro);
-  capTicks = peek64(digest + DIGEST_capTicks);
-  fillTicks = 0;
-  originUs = peekF64(digest + DIGEST_originUs);
 }
 
 /** Sets the limit of a table. */

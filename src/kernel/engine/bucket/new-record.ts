@@ -1,9 +1,11 @@
-import { add32, store32, writeF64, writeI64 } from '../accesses';
-import { round, ticksUp } from '../arithmetic';
+import { add32, readF64 } from '../accesses';
+import { round, scale, ticksUp } from '../arithmetic';
+import { put32, putF64, putI64 } from '../claim';
 import {
   BUCKET_limits,
   BUCKET_sequence,
   MAX_ORIGIN_TICKS,
+  MAX_SPAN_TICKS,
   ORIGIN_PLACES,
   ORIGIN_STEP_US,
   RECORD_arrived,
@@ -17,9 +19,19 @@ import {
   RECORD_ticksPerToken,
   SAME_INTERVAL,
 } from '../constants';
-import { fillAt, fillTicks, nearestTick, originUs, speedOf, ticksPerMicro } from './limit';
+import {
+  capTicks,
+  countedTick,
+  fillAt,
+  fillTicks,
+  nearestTick,
+  originUs,
+  speedOf,
+  ticksPerMicro,
+  ticksPerToken,
+} from './limit';
 import { recordAt } from './record';
-import { index, indexFraction } from './token-index';
+import { addTokens, findIndex, index, indexFraction, moveToOrigin } from './token-index';
 
 // The configuration record that goes live next.
 
@@ -28,7 +40,7 @@ export let newBurst: f64 = 0;
 export let newTicksPerToken: f64 = 0;
 export let newTicksPerMicro: f64 = 0;
 export let newCapTicks: i64 = 0;
-let newFillTicks: f64 = 0;
+export let newFillTicks: f64 = 0;
 export let newOriginUs: f64 = 0;
 
 /** Sets the limit of the new record. */
@@ -39,6 +51,26 @@ export function newLimit(pace: f64, most: f64, perToken: f64, fill: f64): void {
   newTicksPerMicro = speedOf(pace, perToken, fill);
   newCapTicks = ticksUp(most, perToken);
   newFillTicks = fill;
+}
+
+/** Reads the limit of the new record. */
+export function useNew(at: usize): void {
+  newLimit(
+    readF64(at + RECORD_pace),
+    readF64(at + RECORD_burst),
+    readF64(at + RECORD_ticksPerToken),
+    readF64(at + RECORD_fillTicks),
+  );
+  newOriginUs = readF64(at + RECORD_originUs);
+}
+
+/** The tokens in `held` ticks of the limit read, in ticks of the new one, and up to its burst. */
+export function keptTicks(held: i64): i64 {
+  // An unlimited bucket is always full.
+  if (ticksPerToken == 0) return newCapTicks;
+  const most = 2 * MAX_SPAN_TICKS;
+  const kept = scale(min(capTicks, held), newTicksPerToken as i64, ticksPerToken as i64, most);
+  return min(newCapTicks, kept);
 }
 
 /** The tick up to which a bucket's tokens have arrived at an instant, under the new record. */
@@ -84,6 +116,26 @@ export function placeOrigin(gridUs: f64, generation: i32): void {
   newOriginUs = gridUs - originOffsetUs(newFillTicks, newTicksPerMicro, generation);
 }
 
+/** Computes the token index at the origin of the new record, for a change at an instant. */
+export function carryIndex(nowUs: f64, returned: i64): void {
+  findIndex(countedTick(nowUs) + returned);
+  // All tokens that an unlimited bucket owes arrive at once.
+  if (newTicksPerToken == 0 && ticksPerToken != 0)
+    addTokens(MAX_SPAN_TICKS / (ticksPerToken as i64));
+  moveToOrigin(newTick(nowUs), newTicksPerToken);
+}
+
+/** Writes the new limit and the token index at its origin. */
+export function writeLimit(at: usize): void {
+  putF64(at + RECORD_pace, newPace);
+  putF64(at + RECORD_burst, newBurst);
+  putF64(at + RECORD_ticksPerToken, newTicksPerToken);
+  putF64(at + RECORD_fillTicks, newFillTicks);
+  putF64(at + RECORD_originUs, newOriginUs);
+  putI64(at + RECORD_arrived, index);
+  putI64(at + RECORD_arrivedFraction, indexFraction);
+}
+
 /**
  * Fills a claimed record, after the token index at its origin was computed. `limit` is the
  * generation with which its limit came into force. The generation is written last: 0 means "being
@@ -91,15 +143,9 @@ export function placeOrigin(gridUs: f64, generation: i32): void {
  */
 export function writeRecord(cell: usize, place: i32, generation: i32, limit: i32): void {
   const at = recordAt(cell, place);
-  store32(at + RECORD_generation, 0);
-  writeF64(at + RECORD_pace, newPace);
-  writeF64(at + RECORD_burst, newBurst);
-  writeF64(at + RECORD_ticksPerToken, newTicksPerToken);
-  writeF64(at + RECORD_fillTicks, newFillTicks);
-  writeF64(at + RECORD_originUs, newOriginUs);
-  writeI64(at + RECORD_arrived, index);
-  writeI64(at + RECORD_arrivedFraction, indexFraction);
-  store32(cell + BUCKET_limits + (place << 2), limit);
-  store32(at + RECORD_tenure, generation);
-  store32(at + RECORD_generation, generation);
+  put32(at + RECORD_generation, 0);
+  writeLimit(at);
+  put32(cell + BUCKET_limits + (place << 2), limit);
+  put32(at + RECORD_tenure, generation);
+  put32(at + RECORD_generation, generation);
 }

@@ -1,7 +1,8 @@
 import { exchange64, load64, store32 } from '../accesses';
-import { scale, ticksDown, ticksUp } from '../arithmetic';
-import { claimRecord, NONE, release } from '../claim';
+import { ticksDown, ticksUp } from '../arithmetic';
+import { claimRecord, claimUnseen, isClaimed, NONE, release } from '../claim';
 import {
+  AGAIN,
   BUCKET_claims,
   BUSY,
   CELL_word,
@@ -17,18 +18,18 @@ import {
 } from '../constants';
 import { burst, capTicks, countedTick, fillTicks, originUs, pace, ticksPerToken } from './limit';
 import {
+  carryIndex,
   gridOf,
-  newCapTicks,
+  keptTicks,
   newLimit,
   newOriginUs,
   newTick,
-  newTicksPerToken,
   nextGeneration,
   placeOrigin,
   writeRecord,
 } from './new-record';
 import { generationOf, isStill, limitOf, readRecord, recordAt } from './record';
-import { addTokens, findIndex, moveToOrigin, startIndex } from './token-index';
+import { startIndex } from './token-index';
 
 // Changes the limit in force: one exchange of the word makes a new configuration record live.
 
@@ -65,16 +66,6 @@ function sameTicks(word: i64, nowUs: f64, returned: i64): i64 {
   return returned == 0 ? held : min(capTicks, held);
 }
 
-/** The tokens of the old bucket, in ticks of the new record. */
-function keptTicks(word: i64, nowUs: f64): i64 {
-  // An unlimited bucket is always full.
-  if (ticksPerToken == 0) return newCapTicks;
-  const held = min(capTicks, heldTicks(word, nowUs));
-  const most = 2 * MAX_SPAN_TICKS;
-  const kept = scale(held, newTicksPerToken as i64, ticksPerToken as i64, most);
-  return min(newCapTicks, kept);
-}
-
 /** Clamps in both directions: a longer debt is forgiven, and longer idling adds nothing. */
 export function withinSpan(ticks: i64): i64 {
   return max(-MAX_SPAN_TICKS, min(MAX_SPAN_TICKS, ticks));
@@ -82,6 +73,32 @@ export function withinSpan(ticks: i64): i64 {
 
 /** Instead of a generation: any live record. */
 const ANY = 0;
+
+/** The word that {@link look} loaded before the host read its clock, and its record's generation. */
+let seen: i64 = 0;
+let seenGeneration: i32 = 0;
+/** Whether the word must be the one seen, rather than one of the same record. */
+let isBound: bool = false;
+
+/**
+ * Loads the word for {@link reconfigure}. The clock is read after it, so that no call that the word
+ * counts was later: a higher rate would refill a bucket from before that call emptied it.
+ */
+export function look(cell: usize): void {
+  seen = load64(cell + CELL_word);
+  seenGeneration = generationOf(cell, seen);
+}
+
+function isAsSeen(word: i64, generation: i32): bool {
+  return generation == seenGeneration && (!isBound || word == seen);
+}
+
+/** Why a change of this word must not be published, or DONE. */
+function refusalOf(word: i64, live: i32, onlyOf: i32): f64 {
+  if (senseless) return DAMAGED;
+  if (onlyOf == ANY) return isAsSeen(word, live) ? DONE : AGAIN;
+  return live == onlyOf ? DONE : SUPERSEDED;
+}
 
 /** Now, in ticks of the new record. */
 let nowTicks: i64 = 0;
@@ -95,46 +112,46 @@ function prepare(cell: usize, place: i32, word: i64, nowUs: f64, onlyOf: i32, re
   placeOrigin(gridOf(nowUs), generation);
   if (!isFinite(newOriginUs)) return false;
   nowTicks = newTick(nowUs);
-  findIndex(countedTick(nowUs) + returned);
-  // All tokens that an unlimited bucket owes arrive at once.
-  if (newTicksPerToken == 0 && ticksPerToken != 0)
-    addTokens(MAX_SPAN_TICKS / (ticksPerToken as i64));
-  moveToOrigin(nowTicks, newTicksPerToken);
+  carryIndex(nowUs, returned);
   writeRecord(cell, place, generation, onlyOf == ANY ? generation : limitOf(cell, word));
   return true;
 }
 
 /**
  * Makes a new record live with one exchange, which also carries over the tokens, and frees the old
- * record. ANY converts the tokens. A generation keeps their ticks and adds the returned ones, and
+ * record. ANY converts the tokens, if the word is as seen. A generation keeps their ticks and adds the returned ones, and
  * the record goes live only if that generation is still live.
  */
 function publish(cell: usize, nowUs: f64, attempts: i32, onlyOf: i32, returned: i64): f64 {
-  const place = claimRecord(cell, cell + BUCKET_claims, attempts);
-  if (place == NONE) return BUSY;
+  let place = claimRecord(cell, cell + BUCKET_claims, attempts);
   let before = 0;
-  while (true) {
+  while (place != NONE) {
     const word = readLive(cell);
     const live = generationOf(cell, word);
-    let failure = senseless ? DAMAGED : onlyOf != ANY && live != onlyOf ? SUPERSEDED : DONE;
+    let failure = refusalOf(word, live, onlyOf);
     if (failure == DONE && live != before) {
       before = live;
       if (!prepare(cell, place, word, nowUs, onlyOf, returned)) failure = DAMAGED;
     }
     if (failure != DONE) {
-      release(cell + BUCKET_claims, place);
+      release(place);
       return failure;
     }
     // End it before the exchange: if this thread is terminated in between, no observer misses a
     // change.
     endTenure(cell, word);
-    const held = onlyOf == ANY ? keptTicks(word, nowUs) : sameTicks(word, nowUs, returned);
+    const held =
+      onlyOf == ANY ? keptTicks(heldTicks(word, nowUs)) : sameTicks(word, nowUs, returned);
     const next = ((nowTicks - withinSpan(held)) << INDEX_BITS) | (place as i64);
-    if (exchange64(cell + CELL_word, word, next) == word) {
-      release(cell + BUCKET_claims, place);
+    if (!isClaimed()) {
+      place = claimRecord(cell, cell + BUCKET_claims, attempts);
+      before = 0;
+    } else if (exchange64(cell + CELL_word, word, next) == word) {
+      release(place);
       return DONE;
     }
   }
+  return BUSY;
 }
 
 /** Writes a bucket into cleared memory before any other thread can see it. */
@@ -152,13 +169,17 @@ export function createBucket(
   placeOrigin(nowUs, generation);
   if (!isFinite(newOriginUs)) return DAMAGED;
   startIndex();
+  claimUnseen(cell + BUCKET_claims);
   writeRecord(cell, 0, generation, generation);
   const zeroTime = newTick(nowUs) - ticksUp(initial, perToken);
   exchange64(cell + CELL_word, 0, zeroTime << INDEX_BITS);
   return DONE;
 }
 
-/** Puts a new limit in force. Every call on any thread sees either the old or the new limit. */
+/**
+ * Puts a new limit in force. Every call on any thread sees either the old or the new limit. AGAIN if
+ * the limit has changed since it was seen, or, if `bound`, any of the word.
+ */
 export function reconfigure(
   cell: usize,
   nowUs: f64,
@@ -166,7 +187,9 @@ export function reconfigure(
   most: f64,
   perToken: f64,
   fill: f64,
+  bound: bool,
 ): f64 {
+  isBound = bound;
   newLimit(rateOrInterval, most, perToken, fill);
   return publish(cell, nowUs, CLAIM_ATTEMPTS, ANY, 0);
 }

@@ -1,18 +1,53 @@
 import { exchange64, load64 } from '../accesses';
-import { DAMAGED, LATER, NEVER, NO_PLACE } from '../constants';
+import { unitsBefore, usOfUnits } from '../arithmetic';
+import { capTicks, fillAt, fillTicks, nearestTick, ticksPerToken } from '../bucket/limit';
+import { DAMAGED, LATER, LIVE, NEVER, NO_PLACE } from '../constants';
 import { decision } from '../decision';
-import { BEATEN, commit, leave, NO_ROOM, SENSELESS, take as takeEntry, taken } from './claim';
-import { floorState, nowTicks, sinceFill, stateAtFirstSight, stateOf, zeroTimeOf } from './state';
-import { find, hasRoom, identityOf, isLive, NONE, STATE, tagOf, tagOfOwner } from './table';
-import { fillTicks } from '../bucket/limit';
 import { leaveEntry, leaveWord, loseRace } from '../results';
+import {
+  BEATEN,
+  commit,
+  forgotten,
+  hasRoom,
+  leave,
+  NO_ROOM,
+  SENSELESS,
+  take as takeEntry,
+  taken,
+} from './claim';
+import { bringUp, isUpToDate } from './carry';
+import { fastestPerMicro, gapTicks, isInForce } from './limits';
+import {
+  advanced,
+  instantUs,
+  longestWait,
+  nowTicks,
+  renewInstant,
+  restNow,
+  sinceFill,
+  stateOf,
+  zeroTimeOf,
+} from './state';
+import { find, identityOf, isLive, NONE, STATE, tagOf, tagOfOwner } from './table';
 
 // Charges a key's bucket, and creates it if the key has none.
 
 /** Instead of a wait: another thread was faster, so try again. */
 const AGAIN: f64 = -6;
+/** Instead of a wait: the limits have changed, so compute the cost again. */
+export const STALE: f64 = -10;
 /** Matches any state. No bucket has this state. */
 export const ANY: i64 = 0;
+
+/** The cost has been compared with the most that a bucket may be charged. */
+const ANY_COST: i64 = i64.MAX_VALUE;
+
+/** The entry of the keys without a place. It is always live. */
+export let shared: usize = NONE;
+
+export function openCharges(entry: usize): void {
+  shared = entry;
+}
 
 /** The bucket's contents after the last charge, in ticks. */
 export let heldTicks: i64 = 0;
@@ -22,17 +57,22 @@ export function leaveHeld(ticks: i64): void {
 }
 
 /**
- * Returns ticks to wait for a cost above 0, LATER, NEVER if it exceeds `most`, NO_PLACE or DAMAGED.
- * `only`: a state or ANY.
+ * Returns ticks to wait for a cost above 0, LATER, NEVER if it exceeds `most`, NO_PLACE, STALE or
+ * DAMAGED. `only`: a state or ANY.
  */
 export function chargeKey(cost: i64, maxWait: f64, only: i64, most: i64): f64 {
-  if (cost > most) return NEVER;
+  if (cost > most) return isInForce() ? NEVER : STALE;
   while (true) {
     const entry = find();
     const wait =
-      entry == NONE ? insert(cost, maxWait, most) : charge(entry, cost, maxWait, only, most);
+      entry == NONE ? insert(cost, maxWait) : charge(entry, identityOf(entry), cost, maxWait, only);
     if (wait != AGAIN) return wait;
   }
+}
+
+/** The same for the bucket of keys without a place. */
+export function chargeShared(cost: i64, maxWait: f64, only: i64, most: i64): f64 {
+  return cost <= most ? charge(shared, 0, cost, maxWait, only) : isInForce() ? NEVER : STALE;
 }
 
 function leaveCharge(entry: usize, identity: i64, word: i64, held: i64): void {
@@ -41,39 +81,48 @@ function leaveCharge(entry: usize, identity: i64, word: i64, held: i64): void {
   leaveWord(word);
 }
 
-function charge(entry: usize, cost: i64, maxWait: f64, only: i64, most: i64): f64 {
-  const identity = identityOf(entry);
-  if (identity == 0) return AGAIN;
-  const tag = tagOfOwner(identity);
+/** Whether an entry still belongs to the owner with this identity. */
+function isStill(entry: usize, identity: i64): bool {
+  return entry == shared || identityOf(entry) == identity;
+}
+
+function charge(entry: usize, identity: i64, cost: i64, maxWait: f64, only: i64): f64 {
+  if (identity == 0 && entry != shared) return AGAIN;
+  const tag = entry == shared ? LIVE : tagOfOwner(identity);
   let state = load64(entry + STATE);
   while (true) {
-    if (tagOf(state) != tag) {
-      // Invariant: the states of a live entry have the version of its identity.
-      return isLive(state) && identityOf(entry) == identity ? DAMAGED : AGAIN;
+    // After the state: it counts under this call's record or the one before, and its parity tells.
+    if (!isInForce()) return STALE;
+    // Invariant: the states of a live entry have the version of its identity.
+    if (tagOf(state) != tag) return isLive(state) && isStill(entry, identity) ? DAMAGED : AGAIN;
+    if (!isUpToDate(state)) {
+      state = bringUp(entry + STATE, state);
+      continue;
     }
     const zeroTime = zeroTimeOf(state);
-    const wait = decision(zeroTime, nowTicks, most, cost, maxWait, fillTicks, sinceFill);
+    const added = advanced(zeroTime, cost) - zeroTime;
+    const wait = decision(zeroTime, nowTicks, ANY_COST, added, maxWait, fillTicks, sinceFill);
     if (wait < 0 || (only != ANY && state != only)) {
       const again = load64(entry + STATE);
       if (again == state) {
-        if (identityOf(entry) != identity) return AGAIN;
+        if (!isStill(entry, identity)) return AGAIN;
         heldTicks = nowTicks - zeroTime;
         return LATER;
       }
       state = again;
       continue;
     }
-    const next = stateOf(zeroTime + cost, tag);
+    const next = stateOf(zeroTime + added, tag);
     const seen = exchange64(entry + STATE, state, next);
     if (seen == state) {
-      if (identityOf(entry) != identity) {
+      if (identity != 0 && identityOf(entry) != identity) {
         // The entry was reclaimed, so this charged another key's bucket: undo it. If that bucket
         // was charged again since, its key loses the tokens, and no call is admitted for them.
         exchange64(entry + STATE, next, state);
         loseRace();
         return AGAIN;
       }
-      leaveCharge(entry, identity, next, nowTicks - zeroTime - cost);
+      leaveCharge(entry, identity, next, nowTicks - zeroTime - added);
       return wait;
     }
     loseRace();
@@ -81,50 +130,93 @@ function charge(entry: usize, cost: i64, maxWait: f64, only: i64, most: i64): f6
   }
 }
 
-function insert(cost: i64, maxWait: f64, most: i64): f64 {
-  const outcome = takeEntry(floorState());
+function insert(cost: i64, maxWait: f64): f64 {
+  const outcome = takeEntry(unitsBefore(instantUs));
   if (outcome == BEATEN) return AGAIN;
   // Another thread may have given the last place to this key.
-  if (outcome == NO_ROOM) return find() == NONE ? NO_PLACE : AGAIN;
+  if (outcome == NO_ROOM) return find() != NONE ? AGAIN : isInForce() ? NO_PLACE : STALE;
   if (outcome == SENSELESS) return DAMAGED;
   const entry = taken;
   const identity = identityOf(entry);
-  const zeroTime = zeroTimeOf(stateAtFirstSight());
-  const wait = decision(zeroTime, nowTicks, most, cost, maxWait, fillTicks, sinceFill);
+  // After the entry was taken: a change of the limits frees every entry that it finds in transit.
+  if (!isInForce()) {
+    leave(entry);
+    return STALE;
+  }
+  const zeroTime = zeroTimeAtFirstSight();
+  const added = advanced(zeroTime, cost) - zeroTime;
+  const wait = decision(zeroTime, nowTicks, ANY_COST, added, maxWait, fillTicks, sinceFill);
   if (wait < 0) {
     leave(entry);
     heldTicks = nowTicks - zeroTime;
     return LATER;
   }
-  const state = stateOf(zeroTime + cost, tagOfOwner(identity));
+  const state = stateOf(zeroTime + added, tagOfOwner(identity));
   if (!commit(entry, state)) return AGAIN;
-  leaveCharge(entry, identity, state, nowTicks - zeroTime - cost);
+  leaveCharge(entry, identity, state, nowTicks - zeroTime - added);
   return wait;
+}
+
+/**
+ * The zero-time of a key without a bucket: full, unless the clock was set back since a bucket was
+ * reclaimed, because that bucket may have been this key's.
+ */
+export function zeroTimeAtFirstSight(): i64 {
+  const known = forgotten();
+  if (known <= unitsBefore(instantUs)) return restNow();
+  // A later time is known, so this call's time is old, or the clock was set back.
+  renewInstant();
+  if (known <= unitsBefore(instantUs)) return restNow();
+  const us = usOfUnits(known);
+  if (fillTicks != 0) return (fillAt(nearestTick(us)) as i64) - gapTicks - capTicks;
+  // Its bucket may have been that of the fastest tier, and lacked what this fills until then.
+  const missing = ceil((us - instantUs) * fastestPerMicro() * ticksPerToken);
+  return restNow() + (min(missing, longestWait()) as i64);
 }
 
 /** The state that the last look found; ANY if the key has no bucket. */
 export let seenState: i64 = ANY;
 
-/** Reads the contents of the key's bucket without creating it; false if the key has no place. */
-export function look(): bool {
+/** Reads the contents of the key's bucket without creating it: 0, NO_PLACE or STALE. */
+export function look(): f64 {
   while (true) {
     const entry = find();
     if (entry == NONE) {
       seenState = ANY;
-      if (hasRoom(floorState())) {
-        const zeroTime = zeroTimeOf(stateAtFirstSight());
+      if (hasRoom(unitsBefore(instantUs))) {
+        const zeroTime = zeroTimeAtFirstSight();
         leaveHeld(nowTicks - zeroTime);
-        return true;
+        return isInForce() ? 0 : STALE;
       }
       // Another thread may have given the last place to this key.
-      if (find() == NONE) return false;
+      if (find() == NONE) return isInForce() ? NO_PLACE : STALE;
       continue;
     }
     const identity = identityOf(entry);
-    const state = load64(entry + STATE);
-    if (identity == 0 || !isLive(state) || identityOf(entry) != identity) continue;
-    seenState = state;
-    leaveHeld(nowTicks - zeroTimeOf(state));
-    return true;
+    if (identity == 0) continue;
+    const answer = lookAt(entry, identity);
+    if (answer != AGAIN) return answer;
   }
+}
+
+export function lookAtShared(): f64 {
+  while (true) {
+    const answer = lookAt(shared, 0);
+    if (answer != AGAIN) return answer;
+  }
+}
+
+function lookAt(entry: usize, identity: i64): f64 {
+  const state = load64(entry + STATE);
+  if (!isLive(state)) return entry == shared ? DAMAGED : AGAIN;
+  if (!isInForce()) return STALE;
+  if (!isUpToDate(state)) {
+    bringUp(entry + STATE, state);
+    return AGAIN;
+  }
+  const zeroTime = zeroTimeOf(state);
+  if (load64(entry + STATE) != state || !isStill(entry, identity)) return AGAIN;
+  seenState = state;
+  leaveHeld(nowTicks - zeroTime);
+  return 0;
 }

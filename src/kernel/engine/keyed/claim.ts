@@ -2,6 +2,8 @@ import { add64, exchange64, load64 } from '../accesses';
 import { KEYED_forgotten, KEYED_reclaimed, NAMED, TRANSIT } from '../constants';
 import {
   after,
+  BYTES,
+  endOfTable,
   home,
   IDENTITY,
   identityAfter,
@@ -12,6 +14,7 @@ import {
   NONE,
   reach,
   saw,
+  start,
   STATE,
   tagOf,
 } from './table';
@@ -216,4 +219,25 @@ export function commit(entry: usize, state: i64): bool {
 /** Frees the entry taken last. */
 export function leave(entry: usize): void {
   exchangeState(entry, held, freed(held));
+}
+
+/** Whether the window has room for the key: buckets that are full at `floor` need none. */
+export function hasRoom(floor: i64): bool {
+  let entry = home;
+  for (let probe = 1; probe <= reach; probe++) {
+    const state = load64(entry + STATE);
+    if (!isLive(state) || fullAt(entry, state) <= floor) return true;
+    entry = after(entry, probe);
+  }
+  return false;
+}
+
+/** The number of buckets that are not full at `floor`. */
+export function countAbove(floor: i64): i32 {
+  let count = 0;
+  for (let entry = start; entry < endOfTable(); entry += BYTES) {
+    const state = load64(entry + STATE);
+    if (isLive(state) && fullAt(entry, state) > floor) count++;
+  }
+  return count;
 }

@@ -1,2 +1,2 @@
-/** Reads the table's clock, if a call's `now` is too old. */
+/** Reads the table's clock, if a call's `now` may be too old. */
 export declare function readClock(): f64;

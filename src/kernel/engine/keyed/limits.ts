@@ -1,47 +1,76 @@
-import { load32, readF64, readI64 } from '../accesses';
-import { isWhole, ticksUp } from '../arithmetic';
+import { load32, readF64, readI32, readI64 } from '../accesses';
+import { capTicks, fillTicks, readLimit } from '../bucket/limit';
 import {
+  INDEX_BITS,
   INDEX_MASK,
-  KEYED_LIMIT_burst,
   KEYED_LIMIT_BYTES,
-  KEYED_LIMIT_fillTicks,
-  KEYED_LIMIT_ticksPerToken,
+  KEYED_LIMIT_rest,
   KEYED_live,
+  KEYED_RECORD_before,
   KEYED_RECORD_limits,
-  KEYED_RECORD_mostTicks,
-  KEYED_RECORD_originTicks,
-  KEYED_RECORD_originUs,
-  KEYED_RECORD_ticksPerMicro,
-  LINE_BYTES,
-  MAX_SPAN_TICKS,
-  TABLE_SPEED_most,
+  KEYED_RECORD_sinceUs,
+  PARITY,
+  RECORD_pace,
+  TABLE_SPAN_TICKS,
+  TAG_BITS,
 } from '../constants';
-import { setLimit } from '../bucket/limit';
 
-// The limits of a table: its own and its tiers'. A record holds all of them.
+// The limits of a table: its own and its tiers'. A record holds all of them, and each counts in a
+// tick of its own. Invariant: no thread writes the live record, nor the one before it while an entry
+// still counts under that one.
 
 let cell: usize = 0;
 let records: usize = 0;
 let recordBytes: usize = 0;
+/** The number of limits. */
+export let count: i32 = 0;
 /** The limit of this call. */
-let tier: i32 = 0;
+export let tier: i32 = 0;
 /** The word that names the record read last. No such word is negative. */
 export let known: i32 = -1;
 
-/** The tick of the record's origin. */
-export let originTicks: i64 = 0;
-/** The largest burst of all tiers in ticks: a bucket idle for this long is full under each. */
-export let mostTicks: i64 = 0;
+/** The bits of a state that counts under the limit of this call. */
+export let mark: i32 = 0;
+/** The zero-time of a key that took nothing since the table's creation, or less. */
+export let restTicks: i64 = 0;
+/** How much shorter a window's limit is than its fill, in ticks. */
+export let gapTicks: i64 = 0;
 
 export function openLimits(table: usize, at: usize, limits: i32): void {
   cell = table;
   records = at;
-  const bytes = (KEYED_RECORD_limits as usize) + (limits as usize) * KEYED_LIMIT_BYTES;
-  recordBytes = (bytes + LINE_BYTES - 1) & ~(LINE_BYTES - 1);
+  recordBytes = KEYED_RECORD_limits + (limits as usize) * KEYED_LIMIT_BYTES;
+  count = limits;
+  tier = 0;
+  known = -1;
 }
 
 export function recordOf(live: i32): usize {
   return records + ((live & INDEX_MASK) as usize) * recordBytes;
+}
+
+/** The record that was live before another. */
+export function recordBefore(record: usize): usize {
+  return recordOf(readI32(record + KEYED_RECORD_before));
+}
+
+export function limitIn(record: usize, index: i32): usize {
+  return record + KEYED_RECORD_limits + (index as usize) * KEYED_LIMIT_BYTES;
+}
+
+/** The instant as of which a record went live. */
+export function sinceOf(record: usize): f64 {
+  return readF64(record + KEYED_RECORD_sinceUs);
+}
+
+/** The tokens per microsecond of the fastest limit, unlimited ones aside. */
+export function fastestPerMicro(): f64 {
+  let fastest: f64 = 0;
+  for (let i = 0; i < count; i++) {
+    const rate = readF64(limitIn(recordOf(known), i) + RECORD_pace);
+    if (rate < Infinity) fastest = max(fastest, rate);
+  }
+  return fastest / 1e6;
 }
 
 /** Selects the limit of later calls: 0 for the table's own, otherwise a tier. */
@@ -56,38 +85,47 @@ export function learnLimit(): bool {
   return live == known || readLimits(live);
 }
 
-/** Reads a record. If it is invalid, the previous limit stays in force. */
+/** Whether the record that this call has read is still live. */
+export function isInForce(): bool {
+  return load32(cell + KEYED_live) == known;
+}
+
+/** The bits of a state that has been counted under a limit of the record that a word names. */
+export function markOf(live: i32, index: i32): i32 {
+  return (((live >> INDEX_BITS) & 1) * PARITY) | (index << TAG_BITS);
+}
+
+/** Reads the limit of this call again, after others were read. */
+export function restoreLimit(): void {
+  readLimit(limitIn(recordOf(known), tier));
+}
+
+/** Makes the next call read its limit again, because others are read now. */
+export function forgetLimit(): void {
+  known = -1;
+}
+
 function readLimits(word: i32): bool {
   let live = word;
+  known = -1;
   while (true) {
-    const record = recordOf(live);
-    const limit = record + KEYED_RECORD_limits + (tier as usize) * KEYED_LIMIT_BYTES;
-    const origin = readF64(record + KEYED_RECORD_originUs);
-    const ticks = readI64(record + KEYED_RECORD_originTicks);
-    const speed = readF64(record + KEYED_RECORD_ticksPerMicro);
-    const most = readI64(record + KEYED_RECORD_mostTicks);
-    const burst = readF64(limit + KEYED_LIMIT_burst);
-    const perToken = readF64(limit + KEYED_LIMIT_ticksPerToken);
-    const fill = readF64(limit + KEYED_LIMIT_fillTicks);
+    const limit = limitIn(recordOf(live), tier);
+    const since = sinceOf(recordOf(live));
+    const isSound =
+      readLimit(limit) &&
+      capTicks <= TABLE_SPAN_TICKS &&
+      (fillTicks == 0 || (capTicks > 0 && capTicks <= (fillTicks as i64))) &&
+      since - since == 0;
+    const rest = readI64(limit + KEYED_LIMIT_rest);
     const again = load32(cell + KEYED_live);
     if (again != live) {
       live = again;
       continue;
     }
-    const cap = ticksUp(burst, perToken);
-    const isSound =
-      speed > 0 &&
-      speed <= TABLE_SPEED_most &&
-      burst > 0 &&
-      isWhole(perToken) &&
-      isWhole(fill) &&
-      origin - origin == 0 &&
-      (cap as u64) <= (most as u64) &&
-      (most as u64) <= (MAX_SPAN_TICKS as u64);
     if (!isSound) return false;
-    setLimit(burst, perToken, speed, fill, cap, origin);
-    originTicks = ticks;
-    mostTicks = most;
+    restTicks = rest;
+    gapTicks = fillTicks == 0 ? 0 : (fillTicks as i64) - capTicks;
+    mark = markOf(live, tier);
     known = live;
     return true;
   }

@@ -1,39 +1,50 @@
 import { exchange64, load64 } from '../accesses';
 import { joined, ticksDown } from '../arithmetic';
-import { MAX_SPAN_TICKS, TAG_BITS } from '../constants';
-import { begin } from '.';
-import { mostTicks } from './limits';
-import { nowTicks, stateAtFirstSight, stateOf } from './state';
+import { ticksPerToken } from '../bucket/limit';
+import { DAMAGED, TABLE_SPAN_TICKS } from '../constants';
+import { begin, renew } from '.';
+import { bringUp, isUpToDate } from './carry';
+import { shared, zeroTimeAtFirstSight } from './charge';
+import { isInForce } from './limits';
+import { stateOf, zeroTimeOf } from './state';
 import { find, identityOf, isLive, isOwned, NONE, STATE, tagOfOwner } from './table';
-import { capTicks, ticksPerToken } from '../bucket/limit';
 
 // Moves a key's zero-time back: returned tokens, and cancelled admissions.
 
 /** Tokens for a key without a bucket lapse, because they may belong to the shared bucket. */
-export function returnTokens(high: u32, low: u32, nowUs: f64, tokens: f64): void {
-  begin(high, low, nowUs);
-  giveBack(ticksDown(tokens, ticksPerToken), capTicks);
+export function returnTokens(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
+  for (let isSound = begin(high, low, nowUs); isSound; isSound = renew(nowUs)) {
+    if (giveBack(ticksDown(tokens, ticksPerToken))) return 0;
+  }
+  return DAMAGED;
 }
 
-/** Fills a key's bucket for every tier. */
-export function reset(high: u32, low: u32, nowUs: f64): void {
-  begin(high, low, nowUs);
-  giveBack(MAX_SPAN_TICKS * 2, mostTicks);
+/** Fills a key's bucket. A full bucket is full for every tier. */
+export function reset(high: u32, low: u32, nowUs: f64): f64 {
+  for (let isSound = begin(high, low, nowUs); isSound; isSound = renew(nowUs)) {
+    if (giveBack(TABLE_SPAN_TICKS * 4)) return 0;
+  }
+  return DAMAGED;
 }
 
-/** Returns ticks to a bucket, up to `cap`. A bucket that holds more keeps them. */
-function giveBack(amount: i64, cap: i64): void {
+/** Returns ticks to a bucket, up to what an unused one holds; false if the limits have changed. */
+function giveBack(amount: i64): bool {
   while (true) {
     const entry = find();
-    if (entry == NONE) return;
+    if (entry == NONE) return true;
     const identity = identityOf(entry);
     const state = load64(entry + STATE);
     if (identity == 0 || !isLive(state)) continue;
-    const floor = max(stateAtFirstSight() >> TAG_BITS, nowTicks - cap);
-    const before = state >> TAG_BITS;
-    if (before <= floor) return;
-    const zeroTime = max(before - amount, floor);
-    if (lower(entry, identity, state, stateOf(zeroTime, tagOfOwner(identity)))) return;
+    const rest = zeroTimeAtFirstSight();
+    if (!isInForce()) return false;
+    if (!isUpToDate(state)) {
+      bringUp(entry + STATE, state);
+      continue;
+    }
+    const before = zeroTimeOf(state);
+    if (before <= rest && load64(entry + STATE) == state) return true;
+    const zeroTime = max(before - amount, rest);
+    if (lower(entry, identity, state, stateOf(zeroTime, tagOfOwner(identity)))) return true;
   }
 }
 
@@ -42,7 +53,8 @@ function giveBack(amount: i64, cap: i64): void {
  * check and the exchange, the exchange fails, because the next owner's states have another tag.
  */
 function lower(entry: usize, identity: i64, from: i64, to: i64): bool {
-  return isOwned(entry, identity) && exchange64(entry + STATE, from, to) == from;
+  const isStill = entry == shared || isOwned(entry, identity);
+  return isStill && exchange64(entry + STATE, from, to) == from;
 }
 
 /** Cancels the admission of a receipt; `high` is the high half of the key's hash. */

@@ -11,14 +11,13 @@ import {
   TAG_MASK,
   VERSION_BITS,
 } from '../constants';
-import { fullAt } from './word';
 
 // Finds a key's entry, and identifies it by address. keyed/claim.ts gives entries to keys;
 // docs/algorithms-keyed.md proves both.
 
 export const IDENTITY: usize = ENTRY_identity * 8;
 export const STATE: usize = ENTRY_state * 8;
-const BYTES: usize = ENTRY_step * 8;
+export const BYTES: usize = ENTRY_step * 8;
 
 /** No entry has this address. */
 export const NONE: usize = 0;
@@ -26,9 +25,10 @@ export const NONE: usize = 0;
 const VERSION_MASK: i64 = (1 << VERSION_BITS) - 1;
 
 // The table.
-let start: usize = 0;
+/** The first entry, and the one after the last. */
+export let start: usize = 0;
 let end: usize = 0;
-let perHash: f64 = 0;
+let entryCount: u64 = 0;
 /** The probe after which the window continues at the second home. A small table is one window. */
 let lastAtHome: i32 = 0;
 /** The most entries that a call may probe. */
@@ -52,16 +52,21 @@ export function endOfTable(): usize {
 export function openTable(cell: usize, entries: i32): void {
   start = cell + KEYED_table;
   end = start + (entries as usize) * BYTES;
-  perHash = (entries as f64) / 4294967296;
+  entryCount = entries as u64;
   reach = min(PROBES, entries);
   lastAtHome = entries > PROBES ? AT_FIRST_HOME : PROBES;
+}
+
+/** The entry that is as far into the table as a half of a hash into its range. */
+function entryOf(half: u32): usize {
+  return start + ((((half as u64) * entryCount) >> 32) as usize) * BYTES;
 }
 
 /** Starts a call for the key with this hash. */
 export function seek(high: u32, low: u32): void {
   probes = 0;
-  home = start + (((low as f64) * perHash) as usize) * BYTES;
-  secondHome = start + (((high as f64) * perHash) as usize) * BYTES;
+  home = entryOf(low);
+  secondHome = entryOf(high);
   fingerprint = ((high as i64) << 32) | ((low << VERSION_BITS) as i64);
 }
 
@@ -153,25 +158,4 @@ export function isOfInterest(entry: usize): bool {
 export function identityAfter(identity: i64): i64 {
   const version = (identity + 1) & VERSION_MASK;
   return fingerprint | (version == 0 ? OWNERS : version);
-}
-
-/** Whether the window has room for the key: buckets that are full at `floor` need none. */
-export function hasRoom(floor: i64): bool {
-  let entry = home;
-  for (let probe = 1; probe <= reach; probe++) {
-    const state = load64(entry + STATE);
-    if (!isLive(state) || fullAt(entry, state) <= floor) return true;
-    entry = after(entry, probe);
-  }
-  return false;
-}
-
-/** The number of buckets that are not full at `floor`. */
-export function countAbove(floor: i64): i32 {
-  let count = 0;
-  for (let entry = start; entry < end; entry += BYTES) {
-    const state = load64(entry + STATE);
-    if (isLive(state) && fullAt(entry, state) > floor) count++;
-  }
-  return count;
 }

@@ -1,8 +1,28 @@
-import { add64 } from '../accesses';
-import { BLOCK_BITS, FREE, KEYED_ticketBlocks, TAG_BITS, TRANSIT } from '../constants';
+import { add64, readI64 } from '../accesses';
+import { unitsAfter, usOfUnits } from '../arithmetic';
+import {
+  capTicks,
+  fillTicks,
+  nearestTick,
+  originUs,
+  ticksPerMicro,
+  ticksPerToken,
+} from '../bucket/limit';
+import {
+  BLOCK_BITS,
+  FREE,
+  KEYED_LIMIT_rest,
+  KEYED_ticketBlocks,
+  TAG_BITS,
+  TRANSIT,
+  ZERO_TIME_SHIFT,
+} from '../constants';
+import { broughtUpOfOther, tierOf } from './carry';
+import { isInForce, known, limitIn, recordOf, restoreLimit, sinceOf } from './limits';
+import { isOurs, restNow } from './state';
 
 // State words of a table whose keys have one limit: a zero-time, or a ticket that is never reused.
-// keyed-composite/word.ts replaces this file in the module for keys with several limits.
+// limit-set/word.ts replaces this file in the module of limit sets.
 
 let cell: usize = 0;
 let ticket: i64 = 0;
@@ -17,10 +37,32 @@ export function isUnused(state: i64): bool {
   return state == 0 || state == FREE;
 }
 
-/** Rises with the instant at which a live bucket is full for every limit. */
+/** The instant, in units, from which a live bucket holds what an unused one does. */
 // biome-ignore lint/correctness/noUnusedFunctionParameters: the other form of word needs the entry
 export function fullAt(entry: usize, state: i64): i64 {
-  return state;
+  // Later than this call is never early enough.
+  if (isOurs(state) && state >> ZERO_TIME_SHIFT > restNow()) return i64.MAX_VALUE;
+  const zeroTime = broughtUpOfOther(state);
+  const rest = readI64(limitIn(recordOf(known), tierOf(state)) + KEYED_LIMIT_rest);
+  const units = fullUnits(zeroTime, rest);
+  restoreLimit();
+  // A state that is read after a change may count under limits that this call does not know.
+  return isInForce() ? units : i64.MAX_VALUE;
+}
+
+function fullUnits(zeroTime: i64, rest: i64): i64 {
+  if (zeroTime <= rest || ticksPerToken == 0) return unitsAfter(sinceOf(recordOf(known)));
+  const tick = (fillTicks < 1 ? zeroTime + capTicks : fullFill(zeroTime)) as f64;
+  const units = unitsAfter(originUs + tick / ticksPerMicro);
+  // The sum may have been rounded down.
+  return nearestTick(usOfUnits(units)) >= tick ? units : units + 1;
+}
+
+/** The start of the window before which all of a count is over. */
+function fullFill(zeroTime: i64): i64 {
+  const fill = fillTicks as i64;
+  const place = zeroTime / fill;
+  return (place * fill < zeroTime ? place + 2 : place + 1) * fill;
 }
 
 /** The state in which a thread takes an entry. No state recurs. */

@@ -1,6 +1,6 @@
 import { exchange64, load64 } from '../accesses';
 import { SEAT_due, SEAT_STATE_asked, SEAT_STATE_free, SEAT_STATE_held } from '../constants';
-import { amountOf, generationOf, ownerOf, seatAt, stateOf } from './seat';
+import { amountOf, completed, generationOf, ownerOf, seatAt, stateOf } from './seat';
 import { leaveGeneration, vacate } from './semaphore';
 
 // Permits that come back without their owner: after its thread has ended, or when they expire.
@@ -25,6 +25,16 @@ function recover(cell: usize, seats: i32, owner: i32, only: i32): i32 {
     if (state == SEAT_STATE_held && only == SEAT_STATE_free) returned += amountOf(now);
   }
   return returned;
+}
+
+/** Whether an owner has seats, with permits or in the queue. Only the owner's thread can add one. */
+export function semaphoreOwns(cell: usize, seats: i32, owner: i32): bool {
+  completed(cell, seats);
+  for (let seat = 0; seat < seats; seat++) {
+    const now = load64(seatAt(cell, seats, seat));
+    if (stateOf(now) != SEAT_STATE_free && ownerOf(now) == owner) return true;
+  }
+  return false;
 }
 
 const DUE_BITS: i64 = 44;

@@ -5,6 +5,7 @@ import {
   NO_PERMIT_noSeat,
   SEAT_CHANGE_changed,
   SEAT_STATE_changing,
+  SEAT_STATE_free,
   SEMAPHORE_permits,
 } from '../constants';
 import {
@@ -18,6 +19,7 @@ import {
   permitsOf,
   QUEUED,
   seatAt,
+  stateOf,
   wordOf,
 } from './seat';
 import { isHeadDue } from './queue';
@@ -62,6 +64,22 @@ export function semaphoreLook(cell: usize, seats: i32): bool {
     available = availableOf(word);
     const isDue = isHeadDue(cell, seats, word);
     if (load64(cell + CELL_word) == word) return !isDue;
+  }
+}
+
+/** Whether a seat is free at an instant of the call, by the proof of `claim`. A call under way has one. */
+export function semaphoreHasRoom(cell: usize, seats: i32): bool {
+  let before: i32 = -1;
+  while (true) {
+    completed(cell, seats);
+    let generations: i32 = 0;
+    for (let seat = 0; seat < seats; seat++) {
+      const now = load64(seatAt(cell, seats, seat));
+      if (stateOf(now) == SEAT_STATE_free) return true;
+      generations += generationOf(now);
+    }
+    if (generations == before) return false;
+    before = generations;
   }
 }
 

@@ -100,17 +100,28 @@ export function freed(seat: i64): i64 {
   return ((seat >> GENERATION_SHIFT) + 1) << GENERATION_SHIFT;
 }
 
-/** Takes a free seat, near `hint` if possible; -1 if none is free. */
+/**
+ * Takes a free seat, near `hint` if possible; -1 if none is free.
+ *
+ * Proof: a seat that becomes free gets a new generation. So if two looks in a row get no seat and see
+ * the same generations, no seat was free between them.
+ */
 export function claim(cell: usize, seats: i32, owner: i32, hint: i32, n: i32, state: i32): i32 {
-  for (let step = 0; step < seats; step++) {
-    const seat = (hint + step) & (seats - 1);
-    const at = seatAt(cell, seats, seat);
-    const free = load64(at);
-    if (stateOf(free) != SEAT_STATE_free) continue;
-    claimed = asking(free, n, owner, state);
-    if (exchange64(at, free, claimed) == free) return seat;
+  let before: i32 = -1;
+  while (true) {
+    let generations: i32 = 0;
+    for (let step = 0; step < seats; step++) {
+      const seat = (hint + step) & (seats - 1);
+      const at = seatAt(cell, seats, seat);
+      const free = load64(at);
+      generations += generationOf(free);
+      if (stateOf(free) != SEAT_STATE_free) continue;
+      claimed = asking(free, n, owner, state);
+      if (exchange64(at, free, claimed) == free) return seat;
+    }
+    if (generations == before) return -1;
+    before = generations;
   }
-  return -1;
 }
 
 /** The word of the seat claimed last. */

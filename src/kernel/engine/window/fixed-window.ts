@@ -1,24 +1,41 @@
 import { NONE } from '../claim';
 import { exchange64, load64 } from '../accesses';
-import { joined } from '../arithmetic';
 import {
   CELL_word,
   EXACT_COUNT_BITS,
   INDEX_BITS,
   INDEX_MASK,
-  OPENED,
   START_PLACES,
+  WINDOW_KIND_full,
   WINDOW_OUTCOME_again,
   WINDOW_OUTCOME_busy,
-  WINDOW_OUTCOME_changed,
+  WINDOW_OUTCOME_damaged,
 } from '../constants';
-import { beginRaces, leaveWord, loseRace } from '../results';
-import { leaveSurvey, leaveWait, ticksAt, until } from '.';
+import { beginRaces, loseRace, word as known } from '../results';
+import { intervalTicksOf, leaveSurvey, leaveWait, ticksAt, until } from './instant';
 import {
+  bitsIn,
+  bitsOf,
   claimWindowRecord,
-  isInForce,
+  intervalIn,
+  isKnown,
+  isLatest,
+  knownBits,
+  knownLimit,
+  knownRecord,
+  learn,
+  leaveLimit,
+  limitIn,
+  loseGuess,
   nextWindowGeneration,
+  originIn,
+  placeOf,
   publishWindowRecord,
+  recordOf,
+  remember,
+  takenBy,
+  unitIn,
+  wordOf,
   writeWindowRecord,
 } from './record';
 
@@ -31,6 +48,9 @@ import {
 // the reading that opens the next one is at or past that end. A reading older than the window
 // counts in the window, so a stale clock opens nothing. Starts only move forward.
 //
+// So a word that is loaded after the clock is read will do, unless its window opened after that
+// reading: the call would count in a window that is later than its instant.
+//
 // With `allowDoubleBurst`, a call reads no clock while its tokens fit, so a window lasts until a
 // call finds it full. The reading that opens a window is taken after the word is loaded, and the
 // exchange finds the word unchanged, so every admission of the previous window precedes that
@@ -39,11 +59,18 @@ import {
 // every admission reads the clock.
 //
 // A new record counts from the start of the current window and keeps the count, in as many bits as
-// limit and count need. The number of its first window depends on the generation.
+// limit and count need. The number of its first window depends on the generation. If the window is
+// over by the old interval or the new one, the change opens the next window, like an admission.
 
 const AGAIN: i32 = WINDOW_OUTCOME_again as i32;
 const BUSY: i32 = WINDOW_OUTCOME_busy as i32;
-const CHANGED: i32 = WINDOW_OUTCOME_changed as i32;
+const DAMAGED: i32 = WINDOW_OUTCOME_damaged as i32;
+const FULL: i32 = WINDOW_KIND_full as i32;
+
+/** The length of the units in which a window with this many bits for its count has time. */
+function unitOf(bits: i32): f64 {
+  return (1 << max(0, bits - EXACT_COUNT_BITS)) as f64;
+}
 
 function countOf(word: i64, bits: i32): i32 {
   return ((word >> INDEX_BITS) & ((1 << bits) - 1)) as i32;
@@ -64,131 +91,157 @@ function inWord(tokens: i32): i64 {
 }
 
 /** Takes `tokens` without the clock, if they fit and the mark is clear. */
-export function fixedTake(cell: usize, generation: i32, limit: i32, bits: i32, tokens: i32): i32 {
+export function fixedTake(cell: usize, tokens: i32): i32 {
   beginRaces();
-  let word = load64(cell + CELL_word);
-  while (countAndMark(word, bits) <= limit - tokens) {
-    if (!isInForce(cell, word, generation)) return CHANGED;
-    const next = word + inWord(tokens);
-    const seen = exchange64(cell + CELL_word, word, next);
-    if (seen == word) {
-      leaveWord(next);
-      return tokens;
+  let guessed = isKnown(cell);
+  let word = wordOf(cell);
+  while (true) {
+    const named = recordOf(cell, word);
+    if (!isLatest(named) && !learn(named)) {
+      const again = load64(cell + CELL_word);
+      if (again == word) return DAMAGED;
+      word = again;
+      guessed = false;
+      continue;
     }
-    loseRace();
+    const bits = knownBits;
+    const fits = countAndMark(word, bits) <= knownLimit - tokens;
+    const next = word + inWord(tokens);
+    const seen = fits ? exchange64(cell + CELL_word, word, next) : load64(cell + CELL_word);
+    if (seen == word) {
+      remember(cell, fits ? next : word, 0);
+      return fits ? tokens : AGAIN;
+    }
+    if (fits && !guessed) loseRace();
+    guessed = false;
     word = seen;
   }
-  return AGAIN;
 }
 
-/**
- * One attempt on a word that was loaded before the clock was read. Adds OPENED to the tokens if it
- * opened a window. A survey is exact at that reading, because the word did not change around it.
- */
+/** Takes tokens at a reading. A survey is exact at it, because the word did not change around it. */
 export function fixedTakeAt(
   cell: usize,
-  generation: i32,
-  limit: i32,
-  bits: i32,
-  unitTicks: f64,
-  intervalUnits: f64,
-  originTicks: f64,
-  opensFull: bool,
-  low: i32,
-  high: i32,
+  kind: i32,
   nowUs: f64,
   least: i32,
   most: i32,
   survey: bool,
+  object: i32,
 ): i32 {
   beginRaces();
-  const word = joined(low, high);
-  if (!isInForce(cell, word, generation)) return CHANGED;
-  const units = ticksAt(nowUs, originTicks) / unitTicks;
-  let start = startOf(word, bits);
-  const isOver = floor(units) - start >= intervalUnits;
-  const opens = isOver && (!opensFull || countAndMark(word, bits) > limit - most);
-  const count = opens ? 0 : countOf(word, bits);
-  const room = max(0, limit - count);
-  const taken = room >= least ? min(room, most) : 0;
-  if (taken != 0) {
+  let isEarlier = isKnown(cell);
+  let word = wordOf(cell);
+  while (true) {
+    const named = recordOf(cell, word);
+    if (!isLatest(named) && !learn(named)) {
+      const again = load64(cell + CELL_word);
+      if (again == word) return DAMAGED;
+      word = again;
+      isEarlier = false;
+      continue;
+    }
+    const record = knownRecord;
+    const bits = knownBits;
+    const limit = knownLimit;
+    const unit = unitIn(record);
+    const interval = intervalIn(record);
+    const origin = originIn(record);
+    const units = ticksAt(nowUs, origin) / unit;
+    let start = startOf(word, bits);
+    const isOver = floor(units) - start >= interval;
+    const opens = isOver && (kind != FULL || countAndMark(word, bits) > limit - most);
+    if (!isEarlier && (survey || units < start || (opens && kind == FULL))) return AGAIN;
+    const count = opens ? 0 : countOf(word, bits);
+    const room = max(0, limit - count);
+    const taken = room >= least ? min(room, most) : 0;
     let next = word + inWord(taken);
-    if (opens) {
+    if (opens && taken != 0) {
       // Rounded up here and down above, so that a window in whole units is never too short.
       start = ceil(units);
       next = ((start as i64) << (bits + 1 + INDEX_BITS)) | inWord(taken) | (word & INDEX_MASK);
     }
-    if (exchange64(cell + CELL_word, word, next) != word) {
-      loseRace();
-      return AGAIN;
+    // Nothing is written for a refusal. If the word is unchanged, it stands.
+    const seen = taken == 0 ? load64(cell + CELL_word) : exchange64(cell + CELL_word, word, next);
+    if (seen == word) {
+      remember(cell, next, nowUs);
+      if (survey || taken < least) {
+        const untilEnd = until((start + interval) * unit, nowUs, origin);
+        leaveLimit(limit);
+        leaveWait(least > limit ? Infinity : untilEnd);
+        const counted = isOver && !opens ? 0 : count + taken;
+        const fullUs = counted == 0 ? 0 : untilEnd;
+        if (survey) leaveSurvey(max(0, limit - counted), limit, fullUs, untilEnd);
+      }
+      return kind == FULL ? taken : takenBy(object, taken, next, bits);
     }
-    leaveWord(next);
-  } else if (survey && load64(cell + CELL_word) != word) {
-    return AGAIN;
+    if (taken != 0) loseGuess(isEarlier, nowUs);
+    isEarlier = false;
+    word = seen;
   }
-  if (survey || taken < least) {
-    const untilEnd = until((start + intervalUnits) * unitTicks, nowUs, originTicks);
-    leaveWait(least > limit ? Infinity : untilEnd);
-    if (survey) {
-      const counted = isOver && !opens ? 0 : count + taken;
-      leaveSurvey(max(0, limit - counted), counted == 0 ? 0 : untilEnd);
-    }
-  }
-  return taken != 0 && opens ? taken | (OPENED as i32) : taken;
 }
 
-/** Puts back up to `tokens` of the window, unless it is over; returns their number. */
-export function fixedReturnAt(
-  cell: usize,
-  generation: i32,
-  bits: i32,
-  unitTicks: f64,
-  intervalUnits: f64,
-  originTicks: f64,
-  low: i32,
-  high: i32,
-  nowUs: f64,
-  tokens: i32,
-): i32 {
-  const word = joined(low, high);
-  if (!isInForce(cell, word, generation)) return CHANGED;
-  const units = ticksAt(nowUs, originTicks) / unitTicks;
-  if (floor(units) - startOf(word, bits) >= intervalUnits) return 0;
-  const returned = min(tokens, countOf(word, bits));
-  return exchange64(cell + CELL_word, word, word - inWord(returned)) == word ? returned : AGAIN;
+/** Puts back up to `tokens` of the window at `place`, unless it is over; returns their number. */
+export function fixedReturnAt(cell: usize, nowUs: f64, tokens: i32, place: i64): i32 {
+  let word = wordOf(cell);
+  while (true) {
+    const record = recordOf(cell, word);
+    const bits = bitsIn(record);
+    const units = ticksAt(nowUs, originIn(record)) / unitIn(record);
+    const isOver = floor(units) - startOf(word, bits) >= intervalIn(record);
+    const isMine = placeOf(word, bits) == place;
+    const returned = isMine && !isOver ? min(tokens, countOf(word, bits)) : 0;
+    const next = word - inWord(returned);
+    const seen =
+      returned == 0 ? load64(cell + CELL_word) : exchange64(cell + CELL_word, word, next);
+    if (seen == word) {
+      remember(cell, next, nowUs);
+      return returned;
+    }
+    word = seen;
+  }
 }
 
-/** One attempt to put a new limit in force, on a word that was loaded before the clock was read. */
+/** Attempts once to put a new limit in force, on the word that was looked at. */
 export function fixedReconfigureAt(
   cell: usize,
-  generation: i32,
-  bits: i32,
-  unitTicks: f64,
-  intervalUnits: f64,
-  originTicks: f64,
-  opensFull: bool,
-  low: i32,
-  high: i32,
+  kind: i32,
   nowUs: f64,
   newLimit: i32,
   newIntervalMs: f64,
 ): i32 {
-  const word = joined(low, high);
-  if (!isInForce(cell, word, generation)) return CHANGED;
-  const index = claimWindowRecord(cell);
-  if (index == NONE) return BUSY;
-  const ticks = ticksAt(nowUs, originTicks);
+  const word = known;
+  const record = recordOf(cell, word);
+  const bits = bitsIn(record);
+  const unit = unitIn(record);
+  const oldOrigin = originIn(record);
+  const ticks = ticksAt(nowUs, oldOrigin);
   const start = startOf(word, bits);
-  const opens = !opensFull && floor(ticks / unitTicks) - start >= intervalUnits;
+  const isOver =
+    floor(ticks / unit) - start >= intervalIn(record) ||
+    ticks - start * unit >= intervalTicksOf(newIntervalMs);
+  const opens = isOver && kind != FULL;
   const count = opens ? 0 : countOf(word, bits);
   // Set only if a change opens no window.
   const mark = (word >> (bits + INDEX_BITS)) & 1;
-  const newBits = 32 - clz(max(newLimit, count));
-  const unit = (1 << max(0, newBits - EXACT_COUNT_BITS)) as f64;
-  const newGeneration = nextWindowGeneration(cell);
-  const first = newGeneration % START_PLACES;
-  const origin = originTicks + (opens ? ticks : start * unitTicks) - (first as f64) * unit;
-  writeWindowRecord(cell, index, newGeneration, newBits, newLimit, newIntervalMs, origin, 0, 0);
+  const newBits = bitsOf(max(newLimit, count));
+  const index = claimWindowRecord(cell);
+  if (index == NONE) return BUSY;
+  const generation = nextWindowGeneration(cell);
+  const first = generation % START_PLACES;
+  const newUnit = unitOf(newBits);
+  const origin = oldOrigin + (opens ? ticks : start * unit) - (first as f64) * newUnit;
+  writeWindowRecord(
+    cell,
+    index,
+    generation,
+    newBits,
+    newLimit,
+    newIntervalMs,
+    origin,
+    0,
+    0,
+    newUnit,
+  );
   const next =
     ((((first as i64) << 1) | mark) << (newBits + INDEX_BITS)) | inWord(count) | (index as i64);
   return publishWindowRecord(cell, word, next, index);

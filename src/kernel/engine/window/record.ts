@@ -1,43 +1,212 @@
-import { add32, exchange64, readI32, store32, writeF64 } from '../accesses';
-import { claimRecord, release } from '../claim';
+import { add32, exchange64, load32, load64, readF64, readI32 } from '../accesses';
+import { highOf, joined } from '../arithmetic';
+import { claimRecord, isClaimed, put32, putF64, release } from '../claim';
 import {
   CELL_word,
   CLAIM_ATTEMPTS,
+  INDEX_BITS,
   INDEX_MASK,
   WINDOW_claims,
+  WINDOW_MOVED,
   WINDOW_OUTCOME_again,
   WINDOW_RECORD_bits,
   WINDOW_RECORD_BYTES,
   WINDOW_RECORD_firstSlot,
   WINDOW_RECORD_generation,
   WINDOW_RECORD_intervalMs,
+  WINDOW_RECORD_intervalUnits,
   WINDOW_RECORD_limit,
   WINDOW_RECORD_originTicks,
   WINDOW_RECORD_shift,
+  WINDOW_RECORD_unitTicks,
   WINDOW_records,
   WINDOW_sequence,
 } from '../constants';
-import { loseRace } from '../results';
+import { leaveWord, loseRace, word as known } from '../results';
+import { intervalTicksOf } from './instant';
 
 // The configuration records of windows and logs. The low bits of the word name the live record, so
-// one exchange puts a new limit in force. A record is written only while no word names it, and each
-// writing has its own generation.
+// one exchange puts a new limit in force. A record is written only while no word names it.
 //
-// A host caches a record and passes its generation. The word is loaded before the generations are
-// compared. If they agree, the cached limit was in force when the word was loaded, and an exchange
-// that finds the word unchanged finds the same limit in force: no word recurs under another
-// generation (see where each limiter's words are written).
+// A call reads the record that its word names. If the call then finds the word unchanged, the record
+// was live all the time: no word recurs under another record of its place (see where each limiter's
+// words are written).
+//
+// A thread keeps the word that it last read or wrote from call to call. The next call exchanges that
+// word without loading it first. It was read before the clock, because the host reads the clock
+// before each call. A word that is loaded during the call is newer than the reading. Each limiter
+// says when that matters; then the call returns AGAIN, and the host looks at the word before it
+// reads the clock.
 
 const AGAIN: i32 = WINDOW_OUTCOME_again as i32;
+const MOVED: i32 = WINDOW_MOVED as i32;
+/** 2^32, and its inverse. */
+const MICROS: f64 = 4294967296;
+const PER_MICROS: f64 = 1 / MICROS;
 
-function recordAt(cell: usize, index: i32): usize {
-  return cell + WINDOW_records + (index as usize) * WINDOW_RECORD_BYTES;
+/** The cell whose word is known: as this thread last read or wrote it. 0 for none. */
+let knownCell: usize = 0;
+/** The microsecond of that call, modulo 2^32. Integers, because JavaScript allocates doubles. */
+let knownMicro: i32 = 0;
+
+/** The record that was read last. Its integers are cached, because a call needs them at once. */
+export let knownRecord: usize = 0;
+let knownGeneration: i32 = 0;
+export let knownBits: i32 = 0;
+export let knownLimit: i32 = 0;
+
+/** The limiter object that took tokens last, and the window or slot that counts them. */
+let taker: i32 = 0;
+let place: i64 = 0;
+
+/** The limit under which the last call was refused or surveyed. */
+let metLimit: i32 = 0;
+
+export function windowLimit(): i32 {
+  return metLimit;
 }
 
-/** Whether the record that a word names is of this generation. */
-export function isInForce(cell: usize, word: i64, generation: i32): bool {
-  const at = recordAt(cell, (word & INDEX_MASK) as i32);
-  return readI32(at + WINDOW_RECORD_generation) == generation;
+export function leaveLimit(limit: i32): void {
+  metLimit = limit;
+}
+
+export function recordOf(cell: usize, word: i64): usize {
+  return cell + WINDOW_records + ((word & INDEX_MASK) as usize) * WINDOW_RECORD_BYTES;
+}
+
+/** Whether a record is the one that was read last, unchanged. */
+export function isLatest(record: usize): bool {
+  return record == knownRecord && readI32(record + WINDOW_RECORD_generation) == knownGeneration;
+}
+
+/** Reads a record's integers. False if it was never written or is being written: no word names it. */
+export function learn(record: usize): bool {
+  const generation = readI32(record + WINDOW_RECORD_generation);
+  if (generation == 0) return false;
+  knownRecord = record;
+  knownGeneration = generation;
+  knownBits = bitsIn(record);
+  knownLimit = limitIn(record);
+  return isLatest(record);
+}
+
+/** The bits of the word that hold a count. */
+export function bitsIn(record: usize): i32 {
+  return readI32(record + WINDOW_RECORD_bits);
+}
+
+export function limitIn(record: usize): i32 {
+  return readF64(record + WINDOW_RECORD_limit) as i32;
+}
+
+/** The clock tick from which the limiter counts. */
+export function originIn(record: usize): f64 {
+  return readF64(record + WINDOW_RECORD_originTicks);
+}
+
+/** The length of a fixed window's unit of time, of a slot, or of a tick. */
+export function unitIn(record: usize): f64 {
+  return readF64(record + WINDOW_RECORD_unitTicks);
+}
+
+/** The interval in these units. */
+export function intervalIn(record: usize): f64 {
+  return readF64(record + WINDOW_RECORD_intervalUnits);
+}
+
+/** The number of the sliding window's slot that begins at the origin. */
+export function firstSlotIn(record: usize): f64 {
+  return readF64(record + WINDOW_RECORD_firstSlot);
+}
+
+/** The amount that the head of a sliding window adds to the numbers of slots. */
+export function shiftIn(record: usize): f64 {
+  return readF64(record + WINDOW_RECORD_shift);
+}
+
+export function bitsOf(count: i32): i32 {
+  return 32 - clz(count);
+}
+
+export function forget(): void {
+  knownCell = 0;
+  knownRecord = 0;
+}
+
+/** Whether this thread knows the word of a cell. */
+export function isKnown(cell: usize): bool {
+  return cell == knownCell;
+}
+
+/** The word of a cell that this thread knows, or that it loads now. */
+export function wordOf(cell: usize): i64 {
+  return cell == knownCell ? known : load64(cell + CELL_word);
+}
+
+function microOf(nowUs: f64): i32 {
+  return (nowUs - floor(nowUs * PER_MICROS) * MICROS) as u32 as i32;
+}
+
+/** Keeps the word for the next call of this thread. It also is the receipt of an admission. */
+export function remember(cell: usize, word: i64, nowUs: f64): void {
+  knownCell = cell;
+  knownMicro = microOf(nowUs);
+  leaveWord(word);
+}
+
+/** Counts a lost race, unless the word is one that this thread has kept for over a microsecond. */
+export function loseGuess(guessed: bool, nowUs: f64): void {
+  if (!guessed || microOf(nowUs) - knownMicro <= 1) loseRace();
+}
+
+/**
+ * The result of a call by a limiter object: `taken`, and a bit that is set if its previous
+ * admission was in another window or slot, or another object has taken tokens since.
+ */
+export function takenBy(object: i32, taken: i32, word: i64, bits: i32): i32 {
+  if (taken == 0) return 0;
+  const at = placeOf(word, bits);
+  if (object == taker && at == place) return taken;
+  taker = object;
+  place = at;
+  return taken | MOVED;
+}
+
+/** The high half of the word that was loaded before the clock is read. */
+let seenHigh: i32 = 0;
+
+export function windowLook(cell: usize): i32 {
+  const word = load64(cell + CELL_word);
+  seenHigh = highOf(word);
+  return word as i32;
+}
+
+export function windowSeenHigh(): i32 {
+  return seenHigh;
+}
+
+/** Continues with a word that the host loaded before it read the clock. */
+export function windowRecall(cell: usize, low: i32, high: i32, nowUs: f64): void {
+  remember(cell, joined(low, high), nowUs);
+}
+
+/** The bits of a word that identify its window or slot, and its record. */
+export function placeOf(word: i64, bits: i32): i64 {
+  return word & ~((((2 << bits) - 1) as i64) << INDEX_BITS);
+}
+
+/** The window or slot of the last admission, in halves. */
+export function windowPlaceLow(): i32 {
+  return place as i32;
+}
+
+export function windowPlaceHigh(): i32 {
+  return highOf(place);
+}
+
+/** The generation of the record that a word names. */
+export function generationOf(cell: usize, word: i64): i32 {
+  return load32(recordOf(cell, word) + WINDOW_RECORD_generation);
 }
 
 /** Claims the next free record after the live one. */
@@ -58,28 +227,31 @@ export function writeWindowRecord(
   cell: usize,
   index: i32,
   generation: i32,
-  bits: i32,
-  limit: i32,
+  countBits: i32,
+  newLimit: i32,
   intervalMs: f64,
-  originTicks: f64,
+  origin: f64,
   firstSlot: f64,
-  shift: f64,
+  newShift: f64,
+  unitTicks: f64,
 ): void {
-  const at = recordAt(cell, index);
-  store32(at + WINDOW_RECORD_generation, 0);
-  store32(at + WINDOW_RECORD_bits, bits);
-  writeF64(at + WINDOW_RECORD_limit, limit);
-  writeF64(at + WINDOW_RECORD_intervalMs, intervalMs);
-  writeF64(at + WINDOW_RECORD_originTicks, originTicks);
-  writeF64(at + WINDOW_RECORD_firstSlot, firstSlot);
-  writeF64(at + WINDOW_RECORD_shift, shift);
-  store32(at + WINDOW_RECORD_generation, generation);
+  const at = recordOf(cell, index);
+  put32(at + WINDOW_RECORD_generation, 0);
+  put32(at + WINDOW_RECORD_bits, countBits);
+  putF64(at + WINDOW_RECORD_limit, newLimit);
+  putF64(at + WINDOW_RECORD_intervalMs, intervalMs);
+  putF64(at + WINDOW_RECORD_originTicks, origin);
+  putF64(at + WINDOW_RECORD_firstSlot, firstSlot);
+  putF64(at + WINDOW_RECORD_shift, newShift);
+  putF64(at + WINDOW_RECORD_unitTicks, unitTicks);
+  putF64(at + WINDOW_RECORD_intervalUnits, ceil(intervalTicksOf(intervalMs) / unitTicks));
+  put32(at + WINDOW_RECORD_generation, generation);
 }
 
 /** Puts a written record in force by exchanging the word, and frees the old one; 0 if it did. */
 export function publishWindowRecord(cell: usize, word: i64, next: i64, index: i32): i32 {
-  const isLive = exchange64(cell + CELL_word, word, next) == word;
-  release(cell + WINDOW_claims, index);
+  const isLive = isClaimed() && exchange64(cell + CELL_word, word, next) == word;
+  release(index);
   if (isLive) return 0;
   loseRace();
   return AGAIN;

@@ -1,23 +1,36 @@
 import { NONE } from '../claim';
 import { exchange64, load64 } from '../accesses';
+import { highOf, joined } from '../arithmetic';
 import {
   CELL_word,
   INDEX_BITS,
   INDEX_MASK,
   WINDOW_OUTCOME_again,
   WINDOW_OUTCOME_busy,
-  WINDOW_OUTCOME_changed,
   WINDOW_OUTCOME_damaged,
+  WINDOW_ring,
 } from '../constants';
-import { countUntil, entryAt, settle, timeOf, write, writeEntry } from './sliding-log-ring';
-import { beginRaces, loseRace } from '../results';
-import { leaveSurvey, leaveWait, ticksAt, until } from '.';
-import { joined } from '../arithmetic';
+import { beginRaces, word as known } from '../results';
+import { leaveSurvey, leaveWait, ticksAt, until } from './instant';
 import {
+  bitsIn,
   claimWindowRecord,
-  isInForce,
+  intervalIn,
+  isKnown,
+  isLatest,
+  knownBits,
+  knownLimit,
+  knownRecord,
+  learn,
+  leaveLimit,
+  limitIn,
+  loseGuess,
   nextWindowGeneration,
+  originIn,
   publishWindowRecord,
+  recordOf,
+  remember,
+  wordOf,
   writeWindowRecord,
 } from './record';
 
@@ -47,10 +60,87 @@ import {
 //
 // With C-bit counts the head repeats after 2^(61 - 2C) laps, at least 2^13, of an interval or more.
 //
+// A head that is loaded after the clock is read will do, unless entries before it are unwritten or
+// later than that reading: a thread that helps must not write a time before the stalled call.
+//
+// An entry is a time in ticks and one bit, its mark, which flips with every lap of the ring. The
+// mark shows whether the entry was written in this lap, so times need not differ: n admissions at
+// one instant are n equal entries.
+//
+// The entries of one operation are written in order, by any thread, so if the last one is written,
+// all are.
+
 const AGAIN: i32 = WINDOW_OUTCOME_again as i32;
 const BUSY: i32 = WINDOW_OUTCOME_busy as i32;
-const CHANGED: i32 = WINDOW_OUTCOME_changed as i32;
 const DAMAGED: i32 = WINDOW_OUTCOME_damaged as i32;
+
+function placeAt(cell: usize, index: i32): usize {
+  return cell + WINDOW_ring + (index as usize) * 8;
+}
+
+/** The entry `offset` places after `index`; `offset` is 0 to `places - 1`. */
+function entryAt(cell: usize, places: i32, index: i32, offset: i32): i64 {
+  const at = index + offset;
+  return load64(placeAt(cell, at < places ? at : at - places));
+}
+
+function timeOf(entry: i64): f64 {
+  return ((entry as u64) >> 1) as i64 as f64;
+}
+
+/** The number of entries no later than `tick` among the `most` from `offset` on. */
+function countUntil(cell: usize, places: i32, tick: f64, oldest: i32, offset: i32, most: i32): i32 {
+  let low = 0;
+  let high = most;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (timeOf(entryAt(cell, places, oldest, offset + middle)) <= tick) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Replaces an entry of the previous lap. Returns the time of its successor. */
+function writeEntry(cell: usize, index: i32, old: i64, mark: i32, time: f64): f64 {
+  const entry = ((time as i64) << 1) | (mark as i64);
+  const seen = exchange64(placeAt(cell, index), old, entry);
+  // If the exchange failed, another thread has written this entry with its own time.
+  return ((seen as i32) & 1) == mark ? timeOf(seen) : time;
+}
+
+/**
+ * Writes the unwritten entries among the `count` from `start` on, and returns the time of the last.
+ * All entries of an operation have the time of the first: `first` if that is unwritten.
+ */
+function write(
+  cell: usize,
+  places: i32,
+  head: i64,
+  start: i32,
+  mark: i32,
+  count: i32,
+  first: f64,
+): f64 {
+  let time = first;
+  let at = start;
+  let atMark = mark;
+  for (let left = count; left > 0; left--) {
+    const old = load64(placeAt(cell, at));
+    if (((old as i32) & 1) == atMark) {
+      time = timeOf(old);
+    } else {
+      // If this thread stalled before it loaded the entry, the entry may belong to a later lap.
+      if (load64(cell + CELL_word) != head) return time;
+      time = writeEntry(cell, at, old, atMark, time);
+    }
+    at++;
+    if (at == places) {
+      at = 0;
+      atMark = 1 - atMark;
+    }
+  }
+  return time;
+}
 
 /** The head with `more` added to its upper half, with the carry, and with `lowest` as its low bits. */
 function advanced(low: i32, high: i32, bits: i32, more: u32, lowest: i32): i64 {
@@ -80,68 +170,123 @@ function markOf(high: i32, bits: i32): i32 {
   return 1 - ((high >>> bits) & 1);
 }
 
-/** One attempt on a head that was loaded before the clock was read. */
-export function logTakeAt(
+/** Whether the entries before a head are written; `newest` is the last of them. */
+function isWritten(newest: i64, index: i32, mark: i32, pending: i32): bool {
+  const lastMark = index == 0 ? 1 - mark : mark;
+  // A new log has no entries and nothing pending.
+  return pending == 0 || ((newest as i32) & 1) == lastMark;
+}
+
+/** Writes the unwritten entries of the `pending` before `index`; returns the time of the last. */
+function settle(
   cell: usize,
-  generation: i32,
   limit: i32,
   places: i32,
-  bits: i32,
-  intervalTicks: f64,
-  originTicks: f64,
-  low: i32,
-  high: i32,
+  interval: f64,
+  head: i64,
+  index: i32,
+  mark: i32,
+  pending: i32,
+  ticks: f64,
+): f64 {
+  const newest = entryAt(cell, places, index, places - 1);
+  if (isWritten(newest, index, mark, pending)) return timeOf(newest);
+  const wraps = index < pending;
+  const start = wraps ? index - pending + places : index - pending;
+  const before = timeOf(entryAt(cell, places, start, places - 1));
+  const decisive = timeOf(entryAt(cell, places, start, places - limit + pending - 1));
+  const earliest = max(max(ticks, before), decisive + interval);
+  return write(cell, places, head, start, wraps ? 1 - mark : mark, pending, earliest);
+}
+
+/** Takes tokens at a reading. */
+export function logTakeAt(
+  cell: usize,
+  places: i32,
   nowUs: f64,
   least: i32,
   most: i32,
   survey: bool,
 ): i32 {
   beginRaces();
-  const head = joined(low, high);
-  if (!isInForce(cell, head, generation)) return CHANGED;
-  const index = indexOf(high, bits);
-  const pending = pendingOf(low, bits);
-  // An index past the ring would read memory outside the log.
-  if (index >= places || pending > limit) return DAMAGED;
-  const mark = markOf(high, bits);
-  const ticks = ticksAt(nowUs, originTicks);
-  let last = settle(cell, limit, places, intervalTicks, head, index, mark, pending, ticks);
-  const due = ticks - intervalTicks;
-  // The oldest of the last `limit` entries.
-  const oldest = places - limit;
-  // One entry decides: the newest of the `least` oldest.
-  let entry: i64 = 0;
-  let decisive: f64 = Infinity;
-  if (least > 0 && least <= limit) {
-    entry = entryAt(cell, places, index, oldest + least - 1);
-    decisive = timeOf(entry);
-  }
-  let room = 0;
-  if (survey) room = countUntil(cell, places, due, index, oldest, limit);
-  else if (decisive <= due) {
-    room = least == most ? most : countUntil(cell, places, due, index, oldest, min(most, limit));
-  }
-  const taken = room >= most ? most : room >= least ? room : 0;
-  if (taken < least) leaveWait(until(decisive + intervalTicks, nowUs, originTicks));
-  if (taken == 0) {
-    // The entries belong to this head only if it is unchanged.
-    if (load64(cell + CELL_word) != head) return AGAIN;
-  } else {
-    // Read before the exchange, so it is from the previous lap. It may be the decisive entry.
-    const first = oldest + least == 1 ? entry : entryAt(cell, places, index, 0);
-    const next = afterTaking(low, high, places, bits, taken);
-    if (exchange64(cell + CELL_word, head, next) != head) {
-      loseRace();
-      return AGAIN;
+  let isEarlier = isKnown(cell);
+  let head = wordOf(cell);
+  while (true) {
+    const named = recordOf(cell, head);
+    const isSound = isLatest(named) || learn(named);
+    const record = knownRecord;
+    const bits = knownBits;
+    const limit = knownLimit;
+    const interval = intervalIn(record);
+    const origin = originIn(record);
+    const ticks = ticksAt(nowUs, origin);
+    const due = ticks - interval;
+    // The oldest of the last `limit` entries.
+    const oldest = places - limit;
+    const low = head as i32;
+    const high = highOf(head);
+    const index = indexOf(high, bits);
+    const pending = pendingOf(low, bits);
+    // An index past the ring would read memory outside the log.
+    if (!isSound || index >= places || pending > limit || limit > places) {
+      const again = load64(cell + CELL_word);
+      if (again == head) return DAMAGED;
+      head = again;
+      isEarlier = false;
+      continue;
     }
-    // That is an interval after the decisive entry, as `settle` would make it.
-    last = writeEntry(cell, index, first, mark, max(ticks, last));
-    if (taken > 1) last = writeRest(cell, places, next, index, mark, taken, last);
+    const mark = markOf(high, bits);
+    if (!isEarlier) {
+      const newest = entryAt(cell, places, index, places - 1);
+      const isLater = !isWritten(newest, index, mark, pending) || timeOf(newest) > ticks;
+      if (survey || isLater) return AGAIN;
+    }
+    let last = settle(cell, limit, places, interval, head, index, mark, pending, ticks);
+    // One entry decides: the newest of the `least` oldest.
+    let entry: i64 = 0;
+    let decisive: f64 = Infinity;
+    if (least > 0 && least <= limit) {
+      entry = entryAt(cell, places, index, oldest + least - 1);
+      decisive = timeOf(entry);
+    }
+    let room = 0;
+    if (survey) room = countUntil(cell, places, due, index, oldest, limit);
+    else if (decisive <= due) {
+      room = least == most ? most : countUntil(cell, places, due, index, oldest, min(most, limit));
+    }
+    const taken = room >= most ? most : room >= least ? room : 0;
+    // When the oldest admission that counts ends; without any, a new one is the oldest.
+    let following: f64 = Infinity;
+    if (survey && room < limit) following = timeOf(entryAt(cell, places, index, oldest + room));
+    let next = head;
+    // Read before the exchange, so it is from the previous lap. It may be the decisive entry.
+    let old: i64 = 0;
+    if (taken != 0) {
+      next = afterTaking(low, high, places, bits, taken);
+      old = oldest + least == 1 ? entry : entryAt(cell, places, index, 0);
+    }
+    // Entries belong to this head only if it is unchanged.
+    const seen = taken == 0 ? load64(cell + CELL_word) : exchange64(cell + CELL_word, head, next);
+    if (seen == head) {
+      remember(cell, next, nowUs);
+      if (taken != 0) {
+        // That is an interval after the decisive entry, as `settle` would make it.
+        last = writeEntry(cell, index, old, mark, max(ticks, last));
+        following = min(following, last);
+        if (taken > 1) last = writeRest(cell, places, next, index, mark, taken, last);
+      }
+      if (survey || taken < least) leaveLimit(limit);
+      if (taken < least) leaveWait(until(decisive + interval, nowUs, origin));
+      if (survey) {
+        const fullUs = max<f64>(0, until(last + interval, nowUs, origin));
+        leaveSurvey(room - taken, limit, fullUs, until(following + interval, nowUs, origin));
+      }
+      return taken;
+    }
+    if (taken != 0) loseGuess(isEarlier, nowUs);
+    isEarlier = false;
+    head = seen;
   }
-  if (survey) {
-    leaveSurvey(room - taken, max<f64>(0, until(last + intervalTicks, nowUs, originTicks)));
-  }
-  return taken;
 }
 
 /** Writes the entries of an admission after its first, which has been written. */
@@ -158,34 +303,31 @@ function writeRest(
   return write(cell, places, head, wraps ? 0 : index + 1, wraps ? 1 - mark : mark, taken - 1, time);
 }
 
-/** One attempt to put a new limit in force, on a head that was loaded before the clock was read. */
+/** Attempts once to put a new limit in force, on the head that was looked at. */
 export function logReconfigureAt(
   cell: usize,
-  generation: i32,
-  limit: i32,
   places: i32,
-  bits: i32,
-  intervalTicks: f64,
-  originTicks: f64,
-  low: i32,
-  high: i32,
   nowUs: f64,
   newLimit: i32,
   newIntervalMs: f64,
 ): i32 {
-  const head = joined(low, high);
-  if (!isInForce(cell, head, generation)) return CHANGED;
+  const head = known;
+  const live = recordOf(cell, head);
+  const bits = bitsIn(live);
+  const limit = limitIn(live);
+  const origin = originIn(live);
+  const low = head as i32;
+  const high = highOf(head);
   const index = indexOf(high, bits);
   const pending = pendingOf(low, bits);
-  // An index past the ring would read memory outside the log.
-  if (index >= places || pending > limit) return DAMAGED;
-  const mark = markOf(high, bits);
-  const ticks = ticksAt(nowUs, originTicks);
-  settle(cell, limit, places, intervalTicks, head, index, mark, pending, ticks);
+  if (index >= places || pending > limit || limit > places) {
+    return load64(cell + CELL_word) == head ? DAMAGED : AGAIN;
+  }
+  const ticks = ticksAt(nowUs, origin);
+  settle(cell, limit, places, intervalIn(live), head, index, markOf(high, bits), pending, ticks);
   const record = claimWindowRecord(cell);
   if (record == NONE) return BUSY;
-  const newGeneration = nextWindowGeneration(cell);
-  writeWindowRecord(cell, record, newGeneration, bits, newLimit, newIntervalMs, originTicks, 0, 0);
-  const next = advanced(low, high, bits, 2 << bits, record);
-  return publishWindowRecord(cell, head, next, record);
+  const generation = nextWindowGeneration(cell);
+  writeWindowRecord(cell, record, generation, bits, newLimit, newIntervalMs, origin, 0, 0, 1);
+  return publishWindowRecord(cell, head, advanced(low, high, bits, 2 << bits, record), record);
 }

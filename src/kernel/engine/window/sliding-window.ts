@@ -1,17 +1,42 @@
+import { NONE } from '../claim';
 import { exchange64, load64 } from '../accesses';
-import { joined } from '../arithmetic';
 import {
   CELL_word,
   INDEX_BITS,
   INDEX_MASK,
   WINDOW_OUTCOME_again,
-  WINDOW_OUTCOME_changed,
+  WINDOW_OUTCOME_busy,
+  WINDOW_OUTCOME_damaged,
   WINDOW_OUTCOME_newSlot,
   WINDOW_ring,
 } from '../constants';
-import { beginRaces, leaveWord, loseRace } from '../results';
-import { leaveSurvey, leaveWait, ticksAt, until } from '.';
-import { isInForce } from './record';
+import { beginRaces, loseRace, word as known } from '../results';
+import { intervalTicksOf, leaveSurvey, leaveWait, ticksAt, until } from './instant';
+import {
+  bitsIn,
+  claimWindowRecord,
+  firstSlotIn,
+  isKnown,
+  isLatest,
+  knownBits,
+  knownLimit,
+  knownRecord,
+  learn,
+  leaveLimit,
+  limitIn,
+  loseGuess,
+  nextWindowGeneration,
+  originIn,
+  placeOf,
+  publishWindowRecord,
+  recordOf,
+  remember,
+  shiftIn,
+  takenBy,
+  unitIn,
+  wordOf,
+  writeWindowRecord,
+} from './record';
 
 // A window of slots. The word (the head) holds the current slot's number and count; a ring holds
 // the previous slots. The next slot opens in three steps, and any thread can perform each of them:
@@ -33,43 +58,61 @@ import { isInForce } from './record';
 // continues: time here is the latest that any thread has seen.
 //
 // In the head, the slot's number has the live record's `shift` added, which grows with each change
-// of the limit (see window/sliding-change.ts). So a head never recurs under another record.
+// of the limit (see below). So a head never recurs under another record.
+
+// A head that is loaded after the clock is read will do, unless its slot began after that reading.
+//
+// If slots keep their length, slots and counts stay. The shift grows by 1, and with it the number
+// in the head, which therefore only grows: no head recurs.
+//
+// Slots of another length cannot continue the old ones. So the window's tokens move to one new
+// slot, which begins now and is later than all kept ones by a whole window. They leave the window
+// together, one new interval later, so no interval of either length admits more than the limits
+// allow.
+//
+// A sealed head is opened first, so a slot is kept under the record in which it was sealed.
 
 const AGAIN: i32 = WINDOW_OUTCOME_again as i32;
-const CHANGED: i32 = WINDOW_OUTCOME_changed as i32;
+const BUSY: i32 = WINDOW_OUTCOME_busy as i32;
+const DAMAGED: i32 = WINDOW_OUTCOME_damaged as i32;
 const NEW_SLOT: i32 = WINDOW_OUTCOME_newSlot as i32;
 
-export function countOf(word: i64, bits: i32): i32 {
+function countOf(word: i64, bits: i32): i32 {
   return ((word >> INDEX_BITS) & ((1 << bits) - 1)) as i32;
 }
 
-export function sealOf(bits: i32): i64 {
+function sealOf(bits: i32): i64 {
   return (1 as i64) << (bits + INDEX_BITS);
 }
 
 /** The number of an entry's slot; of a head's slot, with the shift. */
-export function numberOf(word: i64, bits: i32): i64 {
+function numberOf(word: i64, bits: i32): i64 {
   return ((word as u64) >> (bits + 1 + INDEX_BITS)) as i64;
 }
 
 /** The word of a slot with a count of 0. */
-export function wordAt(number: i64, bits: i32, index: i64): i64 {
+function wordAt(number: i64, bits: i32, index: i64): i64 {
   return (number << (bits + 1 + INDEX_BITS)) | index;
 }
 
 /** The largest number of a slot in the head. That slot never ends: the limiter's life is over. */
-export function lastNumber(bits: i32): i64 {
+function lastNumber(bits: i32): i64 {
   return ((-1 as u64) >> (bits + 1 + INDEX_BITS)) as i64;
 }
 
 /** The number of the slot at an instant, with the shift. `first` is the number at tick 0. */
-export function numberAt(ticks: f64, slotTicks: f64, first: f64, bits: i32): i64 {
+function numberAt(ticks: f64, slotTicks: f64, first: f64, bits: i32): i64 {
   return min((floor(ticks / slotTicks) + first) as i64, lastNumber(bits));
 }
 
 /** Whether the slot of a head's number is over. */
-export function isPast(ticks: f64, slotTicks: f64, first: f64, number: f64, bits: i32): bool {
-  return number < (lastNumber(bits) as f64) && ticks >= (number + 1 - first) * slotTicks;
+function isPast(ticks: f64, slotTicks: f64, first: f64, number: f64, bits: i32): bool {
+  return ticks >= (number + 1 - first) * slotTicks && number < (lastNumber(bits) as f64);
+}
+
+/** The length of a slot, rounded up so that all slots together cover the interval. */
+function slotTicksOf(intervalMs: f64, slots: i32): f64 {
+  return ceil(intervalTicksOf(intervalMs) / slots);
 }
 
 /**
@@ -91,41 +134,36 @@ function keptAt(cell: usize, bits: i32, slots: i32, slot: f64, index: i32, age: 
   return numberOf(kept, bits) == (slot as i64) - age ? countOf(kept, bits) : 0;
 }
 
-let sum: f64 = 0;
-
-/** The result of `slidingAddUp`. */
-export function slidingKept(): f64 {
+/** The sum of the kept slots of the window that ends with a head's slot. */
+function sumBefore(cell: usize, bits: i32, slots: i32, slot: f64): f64 {
+  const index = indexOf(slot, slots);
+  let sum: f64 = 0;
+  for (let age = 1; age < slots; age++) sum += keptAt(cell, bits, slots, slot, index, age);
   return sum;
 }
 
-/** Adds up the kept slots of the window that ends with the head's slot; returns that slot. */
-export function slidingAddUp(
-  cell: usize,
-  bits: i32,
-  slots: i32,
-  shift: f64,
-  low: i32,
-  high: i32,
-): f64 {
-  const slot = (numberOf(joined(low, high), bits) as f64) - shift;
-  const index = indexOf(slot, slots);
-  let kept: f64 = 0;
-  for (let age = 1; age < slots; age++) kept += keptAt(cell, bits, slots, slot, index, age);
-  sum = kept;
-  return slot;
+/** The slot for which `slidingKept` has computed the sum. */
+let keptSlot: f64 = 0;
+
+/** Adds up the kept slots before that of the last call's head. */
+export function slidingKept(cell: usize, slots: i32): f64 {
+  const record = recordOf(cell, known);
+  const bits = bitsIn(record);
+  keptSlot = (numberOf(known, bits) as f64) - shiftIn(record);
+  return sumBefore(cell, bits, slots, keptSlot);
+}
+
+export function slidingKeptSlot(): f64 {
+  return keptSlot;
 }
 
 /** Performs the missing steps of the three. None takes effect twice. */
-export function openNext(
-  cell: usize,
-  bits: i32,
-  slots: i32,
-  shift: f64,
-  word: i64,
-  nowNumber: i64,
-): void {
+function openNext(cell: usize, bits: i32, slots: i32, shift: f64, word: i64, nowNumber: i64): void {
   const sealed = word | sealOf(bits);
-  if (sealed != word && exchange64(cell + CELL_word, word, sealed) != word) {
+  if (sealed == word) {
+    // The numbers of a record are valid if the word still names it after they were read.
+    if (load64(cell + CELL_word) != word) return;
+  } else if (exchange64(cell + CELL_word, word, sealed) != word) {
     loseRace();
     return;
   }
@@ -141,43 +179,51 @@ export function openNext(
   exchange64(cell + CELL_word, sealed, wordAt(next, bits, word & INDEX_MASK));
 }
 
-/**
- * Attempts on a head that was loaded before the clock was read, until the head's slot changes.
- * `first` is the head's number at tick 0; `kept` is the sum for the slot `keptFor`.
- */
+/** Takes tokens at a reading. `kept` is the sum for the slot `keptFor`. */
 export function slidingTakeAt(
   cell: usize,
-  generation: i32,
-  limit: i32,
-  bits: i32,
   slots: i32,
-  slotTicks: f64,
-  originTicks: f64,
-  first: f64,
-  shift: f64,
-  low: i32,
-  high: i32,
   nowUs: f64,
-  keptFor: f64,
-  kept: f64,
   least: i32,
   most: i32,
   survey: bool,
+  object: i32,
+  keptFor: f64,
+  kept: f64,
 ): i32 {
   beginRaces();
-  let word = joined(low, high);
-  if (!isInForce(cell, word, generation)) return CHANGED;
-  const number = numberOf(word, bits) as f64;
-  const slot = number - shift;
-  const ticks = ticksAt(nowUs, originTicks);
-  const isOver = isPast(ticks, slotTicks, first, number, bits);
-  while ((numberOf(word, bits) as f64) == number) {
-    if (isOver || (word & sealOf(bits)) != 0) {
-      openNext(cell, bits, slots, shift, word, numberAt(ticks, slotTicks, first, bits));
-      word = load64(cell + CELL_word);
+  let isEarlier = isKnown(cell);
+  let word = wordOf(cell);
+  while (true) {
+    const named = recordOf(cell, word);
+    if (!isLatest(named) && !learn(named)) {
+      const again = load64(cell + CELL_word);
+      if (again == word) return DAMAGED;
+      word = again;
+      isEarlier = false;
       continue;
     }
-    if (slot != keptFor) return NEW_SLOT;
+    const record = knownRecord;
+    const bits = knownBits;
+    const limit = knownLimit;
+    const slotTicks = unitIn(record);
+    const shift = shiftIn(record);
+    const first = firstSlotIn(record) + shift;
+    const origin = originIn(record);
+    const ticks = ticksAt(nowUs, origin);
+    const number = numberOf(word, bits) as f64;
+    if (!isEarlier && (survey || ticks < (number - first) * slotTicks)) return AGAIN;
+    if (isPast(ticks, slotTicks, first, number, bits) || (word & sealOf(bits)) != 0) {
+      openNext(cell, bits, slots, shift, word, numberAt(ticks, slotTicks, first, bits));
+      word = load64(cell + CELL_word);
+      isEarlier = false;
+      continue;
+    }
+    const slot = number - shift;
+    if (slot != keptFor) {
+      remember(cell, word, nowUs);
+      return NEW_SLOT;
+    }
     const count = countOf(word, bits);
     const room = ((limit - count) as f64) - kept;
     const taken = room >= (most as f64) ? most : room >= (least as f64) ? (room as i32) : 0;
@@ -188,23 +234,29 @@ export function slidingTakeAt(
     } else if (taken < least) {
       const age =
         kept == 0 ? 0 : ageThatLeaves(cell, bits, slots, slot, limit - least - count, kept);
-      leaveWait(until((slot - age - endOf) * slotTicks, nowUs, originTicks));
+      leaveWait(until((slot - age - endOf) * slotTicks, nowUs, origin));
     }
     if (survey) {
       const age = taken + count > 0 ? 0 : newestAge(cell, bits, slots, slot);
-      const fullUs = age == slots ? 0 : until((slot - age - endOf) * slotTicks, nowUs, originTicks);
-      leaveSurvey(max<f64>(0, room - taken) as i32, fullUs);
+      const end = (slot - age - endOf) * slotTicks;
+      const fullUs = age == slots ? 0 : until(end, nowUs, origin);
+      const left = max<f64>(0, room - taken) as i32;
+      const rest = limit - left - 1 - count - taken;
+      const nextAge = kept == 0 ? 0 : ageThatLeaves(cell, bits, slots, slot, rest, kept);
+      const nextEnd = (slot - nextAge - endOf) * slotTicks;
+      leaveSurvey(left, limit, fullUs, until(nextEnd, nowUs, origin));
     }
     const next = word + ((taken as i64) << INDEX_BITS);
     const seen = taken == 0 ? load64(cell + CELL_word) : exchange64(cell + CELL_word, word, next);
     if (seen == word) {
-      leaveWord(next);
-      return taken;
+      remember(cell, next, nowUs);
+      if (survey || taken < least) leaveLimit(limit);
+      return takenBy(object, taken, next, bits);
     }
-    if (taken > 0) loseRace();
+    if (taken > 0) loseGuess(isEarlier, nowUs);
+    isEarlier = false;
     word = seen;
   }
-  return AGAIN;
 }
 
 /** The age of the newest slot that must leave the window before at most `most` of `kept` remain. */
@@ -225,4 +277,76 @@ function newestAge(cell: usize, bits: i32, slots: i32, slot: f64): i32 {
   let age = 1;
   while (age < slots && keptAt(cell, bits, slots, slot, index, age) == 0) age++;
   return age;
+}
+
+/** Puts back up to `tokens` of the slot at `place`, unless it is over; returns their number. */
+export function slidingReturnAt(cell: usize, nowUs: f64, tokens: i32, place: i64): i32 {
+  let word = wordOf(cell);
+  while (true) {
+    const record = recordOf(cell, word);
+    const bits = bitsIn(record);
+    const first = firstSlotIn(record) + shiftIn(record);
+    const ticks = ticksAt(nowUs, originIn(record));
+    const isOver = isPast(ticks, unitIn(record), first, numberOf(word, bits) as f64, bits);
+    const isMine = placeOf(word, bits) == place && (word & sealOf(bits)) == 0;
+    const returned = isMine && !isOver ? min(tokens, countOf(word, bits)) : 0;
+    const next = word - ((returned as i64) << INDEX_BITS);
+    const seen =
+      returned == 0 ? load64(cell + CELL_word) : exchange64(cell + CELL_word, word, next);
+    if (seen == word) {
+      remember(cell, next, nowUs);
+      return returned;
+    }
+    word = seen;
+  }
+}
+
+/** Attempts once to put a new limit in force, on the head that was looked at. */
+export function slidingReconfigureAt(
+  cell: usize,
+  slots: i32,
+  nowUs: f64,
+  newLimit: i32,
+  newIntervalMs: f64,
+): i32 {
+  const word = known;
+  const record = recordOf(cell, word);
+  const bits = bitsIn(record);
+  const slotTicks = unitIn(record);
+  const shift = shiftIn(record);
+  const first = firstSlotIn(record) + shift;
+  const oldOrigin = originIn(record);
+  const number = numberOf(word, bits) as f64;
+  const ticks = ticksAt(nowUs, oldOrigin);
+  if (isPast(ticks, slotTicks, first, number, bits) || (word & sealOf(bits)) != 0) {
+    openNext(cell, bits, slots, shift, word, numberAt(ticks, slotTicks, first, bits));
+    return AGAIN;
+  }
+  const newSlotTicks = slotTicksOf(newIntervalMs, slots);
+  const moves = newSlotTicks != slotTicks;
+  const newNumber = (number as i64) + (moves ? (slots as i64) : 1);
+  if (newNumber >= lastNumber(bits)) return load64(cell + CELL_word) == word ? DAMAGED : AGAIN;
+  const kept = moves ? sumBefore(cell, bits, slots, number - shift) : 0;
+  const count = (countOf(word, bits) as i64) + (kept as i64);
+  const newShift = moves ? shift : shift + 1;
+  // If the clock has stepped back, the new slot begins when the old one did.
+  const begin = max(ticks, (number - first) * slotTicks);
+  const origin = moves ? oldOrigin + begin : oldOrigin;
+  const firstSlot = moves ? (newNumber as f64) - newShift : first - shift;
+  const index = claimWindowRecord(cell);
+  if (index == NONE) return BUSY;
+  writeWindowRecord(
+    cell,
+    index,
+    nextWindowGeneration(cell),
+    bits,
+    newLimit,
+    newIntervalMs,
+    origin,
+    firstSlot,
+    newShift,
+    newSlotTicks,
+  );
+  const next = wordAt(newNumber, bits, index) | (count << INDEX_BITS);
+  return publishWindowRecord(cell, word, next, index);
 }

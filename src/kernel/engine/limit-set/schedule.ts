@@ -1,0 +1,312 @@
+import { load32, peek64, peekF64, writeI64 } from '../accesses';
+import { scale, ticksUp } from '../arithmetic';
+import { MAX_SPAN_TICKS, SCHEDULE_atUs, SCHEDULE_epoch, SCHEDULE_frozen } from '../constants';
+import { SCHEDULE_slope, SCHEDULE_upTo, SCHEDULE_virtualAt } from '../constants';
+import {
+  burstOf,
+  capOf,
+  count,
+  flowOf,
+  INDEX_UNITS,
+  isPaused,
+  known,
+  limitIn,
+  live,
+  originOf,
+  pace,
+  priceOf,
+  recordOf,
+  sinceRecord,
+  speedOf,
+  tickAt,
+  ticksIn,
+} from './record';
+import {
+  chargedUsOf,
+  hasSchedule,
+  indexOf,
+  lastUsOf,
+  limitsOf,
+  scheduleAt,
+  signSpare,
+  spareAt,
+  writeCharge,
+  writeLast,
+  writeSchedule,
+  zeroTimeAt,
+} from './slot';
+
+// When promised tokens are due, and how a change of the limits moves them.
+//
+// A promise keeps its virtual instant. Without a schedule, that is its real one. A schedule maps
+// virtual to real instants: real = at + (virtual - virtualAt) * slope. Virtual instants up to
+// virtualAt were due at `at`. A promise also keeps the index of its last token and the epoch of the
+// schedule. Where the epoch has changed since, its virtual instant is index - upTo, in tokens.
+//
+// A change at T while tokens are promised takes the earlier of two schedules:
+//   stretch: all distances grow by the largest old rate / new rate, and each limit holds at the
+//     last promised instant what it held there before;
+//   restart: P bounds the pending tokens: the least of rate * (last - T) + burst - held over the old
+//     limits, and of the tokens that the last restart has not granted yet. They are due one after
+//     another at the slowest new rate, and no limit holds anything at the end.
+// docs/algorithms-limit-sets.md proves that each keeps the bound of every limit. A pause freezes the
+// schedule at an instant: its distances stay, and nothing more of it is due.
+
+// A schedule, as read from a slot.
+let atUs: f64 = 0;
+let virtualAt: f64 = 0;
+let slope: f64 = 1;
+let upTo: i64 = 0;
+let epoch: i32 = 0;
+let frozen: bool = false;
+
+function read(slot: usize): void {
+  const at = scheduleAt(slot);
+  atUs = peekF64(at + SCHEDULE_atUs);
+  virtualAt = peekF64(at + SCHEDULE_virtualAt);
+  slope = peekF64(at + SCHEDULE_slope);
+  upTo = peek64(at + SCHEDULE_upTo);
+  epoch = load32(at + SCHEDULE_epoch);
+  frozen = load32(at + SCHEDULE_frozen) != 0;
+}
+
+/** Starts a schedule at an instant, if the slot has none, in which virtual instants are real. */
+function readOrStart(slot: usize, nowUs: f64): void {
+  if (hasSchedule(slot)) {
+    read(slot);
+    return;
+  }
+  atUs = nowUs;
+  virtualAt = nowUs;
+  slope = 1;
+  upTo = 0;
+  epoch = 0;
+  frozen = false;
+}
+
+/** Begins an epoch, in which the last promise so far has the virtual instant 0. */
+function begin(slot: usize, us: f64, pending: f64, next: f64): void {
+  atUs = us;
+  virtualAt = -pending;
+  slope = next;
+  upTo = indexOf(slot);
+  epoch = known;
+}
+
+function write(): void {
+  writeSchedule(atUs, virtualAt, slope, upTo, epoch, frozen);
+}
+
+function virtualOf(us: f64): f64 {
+  return virtualAt + (us - atUs) / slope;
+}
+
+/** The instant at which a slot's schedule stands still, or `nowUs` if it does not. */
+export function presentOf(slot: usize, nowUs: f64): f64 {
+  if (!hasSchedule(slot)) return nowUs;
+  const at = scheduleAt(slot);
+  return load32(at + SCHEDULE_frozen) != 0 ? peekF64(at + SCHEDULE_atUs) : nowUs;
+}
+
+export function isFrozen(slot: usize): bool {
+  return hasSchedule(slot) && load32(scheduleAt(slot) + SCHEDULE_frozen) != 0;
+}
+
+// The last promise: its virtual instant, and the epoch of its schedule.
+let promisedAt: f64 = 0;
+let promisedEpoch: i32 = 0;
+
+export function promiseVirtual(): f64 {
+  return promisedAt;
+}
+
+export function promiseEpoch(): i32 {
+  return promisedEpoch;
+}
+
+/**
+ * Notes the promise of an instant in the schedule of a slot, and writes the schedule into the spare
+ * slot. The first promise of a pause freezes it at `nowUs`. Returns whether there is a schedule.
+ */
+export function promise(slot: usize, us: f64, nowUs: f64): bool {
+  const freezes = isPaused && !isFrozen(slot);
+  promisedAt = us;
+  promisedEpoch = 0;
+  if (!freezes && !hasSchedule(slot)) return false;
+  readOrStart(slot, nowUs);
+  if (freezes) {
+    virtualAt = virtualOf(nowUs);
+    atUs = nowUs;
+    frozen = true;
+  }
+  promisedAt = virtualOf(us);
+  promisedEpoch = epoch;
+  write();
+  return true;
+}
+
+/** Whether the promise that {@link dueIn} found was due when its schedule began. */
+export let isPast: bool = false;
+
+/** When a promise is due by the schedule of a slot; Infinity while it is frozen. */
+export function dueIn(slot: usize, index: i64, virtual: f64, inEpoch: i32): f64 {
+  isPast = false;
+  if (!hasSchedule(slot)) return virtual;
+  read(slot);
+  const rest = inEpoch == epoch ? virtual - virtualAt : tokensBefore(index) - virtualAt;
+  isPast = !(rest > 0);
+  if (isPast) return atUs;
+  return frozen ? Infinity : atUs + rest * slope;
+}
+
+/** The distance of a token index from that of the restart. */
+function tokensBefore(index: i64): f64 {
+  return ((index - upTo) as f64) / INDEX_UNITS;
+}
+
+/**
+ * Moves all promises up by as much as `tokens` take at the fastest rate, and writes the schedule
+ * into the spare slot. Returns the distance in microseconds.
+ */
+export function bringForward(slot: usize, nowUs: f64, tokens: f64): f64 {
+  let fastest: f64 = 0;
+  for (let i = 0; i < count; i++) fastest = max(fastest, flowOf(limitIn(live, i)));
+  const shift = min(lastUsOf(slot) - nowUs, (tokens * 1e6) / fastest);
+  readOrStart(slot, nowUs);
+  virtualAt += shift / slope;
+  write();
+  return shift;
+}
+
+/** Ends the pause of the spare slot's schedule, a copy of `slot`'s, if nothing is promised any more. */
+export function thaw(slot: usize, lastUs: f64): void {
+  if (!isFrozen(slot) || lastUs > presentOf(slot, 0)) return;
+  read(slot);
+  frozen = false;
+  write();
+}
+
+// A change of the limits.
+
+/** Beyond this, virtual instants are coarser than a microsecond, so that a change restarts. */
+const COARSEST: f64 = 4503599627370496;
+
+/** A distance in ticks that no division may exceed. */
+const MOST: i64 = 2 * MAX_SPAN_TICKS;
+
+/** The ticks held under an old limit at its tick `now`, in ticks of a new one. */
+function kept(zeroTime: i64, now: i64, old: usize, next: usize): i64 {
+  // An unlimited bucket is always full.
+  if (priceOf(old) == 0) return capOf(next);
+  const held = min(capOf(old), now - zeroTime);
+  return priceOf(old) == priceOf(next) ? held : scale(held, priceOf(next), priceOf(old), MOST);
+}
+
+/** The ticks that a bucket without promises keeps across a change at an instant. */
+export function carried(zeroTime: i64, old: usize, us: f64, from: usize, to: usize): i64 {
+  const now = tickAt(sinceRecord(old, us), speedOf(from));
+  return min(capOf(to), kept(zeroTime, now, from, to));
+}
+
+/**
+ * Writes into the spare slot the contents of another one under the limits in force. Its own limits
+ * are those of the record before.
+ */
+export function convert(slot: usize): void {
+  const old = recordOf(limitsOf(slot));
+  // Not before the latest charge: a higher rate would refill a bucket from before it was empty, and
+  // a lower one would make a debt of what has arrived since.
+  const changedUs = max(originOf(live), chargedUsOf(slot));
+  const isScheduled = hasSchedule(slot);
+  writeCharge(indexOf(slot), changedUs);
+  if (isFrozen(slot) || lastUsOf(slot) > changedUs) {
+    readOrStart(slot, changedUs);
+    reschedule(slot, old, changedUs);
+    signSpare(known, true);
+    return;
+  }
+  writeLast(lastUsOf(slot));
+  for (let i = 0; i < count; i++) {
+    const from = limitIn(old, i);
+    const to = limitIn(live, i);
+    const zeroTime = peek64(zeroTimeAt(slot, i));
+    const held = carried(zeroTime, old, changedUs, from, to);
+    writeI64(zeroTimeAt(spareAt, i), tickOf(to, changedUs) - held);
+  }
+  if (isScheduled) {
+    // All promises were due. A new epoch keeps slopes from multiplying.
+    read(slot);
+    begin(slot, changedUs, 0, 1);
+    write();
+  }
+  signSpare(known, isScheduled);
+}
+
+/** The tick of a limit in force at an instant. */
+function tickOf(limit: usize, us: f64): i64 {
+  return tickAt(sinceRecord(live, us), speedOf(limit));
+}
+
+/** What an old limit holds at the last promised instant, in its ticks. */
+function heldAtLast(slot: usize, i: i32, old: usize, presentUs: f64, left: f64): i64 {
+  const from = limitIn(old, i);
+  const now = tickAt(sinceRecord(old, presentUs), speedOf(from));
+  const last = now + ticksIn(left, pace(priceOf(from), flowOf(from)));
+  return min(capOf(from), last - peek64(zeroTimeAt(slot, i)));
+}
+
+/** Takes the earlier of the two schedules. Precondition: the slot's own was read. */
+function reschedule(slot: usize, old: usize, changedUs: f64): void {
+  const presentUs = frozen ? atUs : changedUs;
+  const left = max<f64>(lastUsOf(slot) - presentUs, 0);
+  let stretch: f64 = 0;
+  let pending: f64 = Infinity;
+  let slowest: f64 = Infinity;
+  for (let i = 0; i < count; i++) {
+    const from = limitIn(old, i);
+    const to = limitIn(live, i);
+    slowest = min(slowest, flowOf(to));
+    if (priceOf(from) == 0) {
+      if (priceOf(to) != 0) stretch = Infinity;
+      continue;
+    }
+    const held = (heldAtLast(slot, i, old, presentUs, left) as f64) / (priceOf(from) as f64);
+    pending = min(pending, (flowOf(from) * left) / 1e6 + burstOf(from) - held);
+    stretch = max(stretch, flowOf(from) / flowOf(to));
+  }
+  // A clock set back may find promises of an unlimited set: all are due.
+  if (pending == Infinity) pending = 0;
+  virtualAt = virtualOf(presentUs);
+  // At most the tokens that the last restart has not granted yet, if it has not granted all.
+  if (epoch != 0 && virtualAt < 0) pending = min(pending, tokensBefore(indexOf(slot)) - virtualAt);
+  const perToken = 1e6 / slowest;
+  const isCoarse = abs(virtualAt) * slope * stretch > COARSEST;
+  const restarts = isCoarse || !(left * stretch <= pending * perToken);
+  const span = restarts ? pending * perToken : left * stretch;
+  for (let i = 0; i < count; i++) {
+    const held = heldAtLast(slot, i, old, presentUs, left);
+    const to = limitIn(live, i);
+    const zeroTime = movedTo(held, limitIn(old, i), to, span, restarts);
+    writeI64(zeroTimeAt(spareAt, i), tickOf(to, changedUs) + zeroTime);
+  }
+  if (restarts) begin(slot, changedUs, pending, perToken);
+  else if (stretch > 0) slope *= stretch;
+  else virtualAt += left / slope; // without limits, all promises are due
+  atUs = changedUs;
+  frozen = isPaused;
+  writeLast(changedUs + span);
+  write();
+}
+
+/**
+ * The zero-time under a new limit, from the change, that holds the same tokens at the end of the new
+ * schedule.
+ */
+function movedTo(held: i64, from: usize, to: usize, span: f64, restarts: bool): i64 {
+  const end = ticksIn(span, pace(priceOf(to), flowOf(to)));
+  if (priceOf(from) == 0 || priceOf(to) == 0) return end;
+  const same = priceOf(from) == priceOf(to) ? held : scale(held, priceOf(to), priceOf(from), MOST);
+  if (restarts) return end - min<i64>(same, 0);
+  const lost = ticksUp(max<f64>(burstOf(from) - burstOf(to), 0), priceOf(to) as f64);
+  return end - (same - lost);
+}

@@ -1,0 +1,388 @@
+import { RateLimitError } from '../../errors.ts';
+import type { CellPlace } from '../../memory/cell.ts';
+import type { KernelName } from '../../memory/handle.ts';
+import {
+  COUNTER,
+  INDEX_MASK,
+  KEYED,
+  LIVE_VERSION_MASK,
+  RECORD_COUNT,
+} from '../../memory/layout.ts';
+import { failTable } from '../bucket/failure.ts';
+import type { Place } from '../bucket/kernel.ts';
+import {
+  AGAIN,
+  BUSY,
+  type BucketKernel,
+  CROWDED,
+  DAMAGED,
+  ELSEWHERE,
+  type LimiterStats,
+  NEVER,
+  type Outcome,
+  type Receipt,
+  type Tenure,
+} from '../bucket/kernel.ts';
+import type { Schedule } from '../bucket/schedule.ts';
+import { awaitClaims } from '../claims.ts';
+import { NO_PLACE, PATIENCE } from '../constants.ts';
+import { Counters } from '../counters.ts';
+import type { KeyedKernel, KeyedStats } from '../keyed/kernel.ts';
+import type { Limits, NameOf } from '../keyed/limits.ts';
+import type { Change } from '../keyed/table-change.ts';
+import { type Opened, wantedKernel } from '../open.ts';
+import { changeOf, layoutOf, liveLimits, turnTo } from './cell.ts';
+import { type LimitSetEngine, limitSets, setImports } from './engine.ts';
+import { reportedOutcome, tightest } from './notes.ts';
+import { recoverSlots } from './slots.ts';
+
+/** An admission: its entry and its owner, the index of its last token, and what it added. */
+interface SetReceipt {
+  readonly at: readonly [high: number, low: number];
+  /** 0 if it charged no entry. */
+  readonly entry: number;
+  readonly version: number;
+  readonly index: readonly [low: number, high: number];
+  readonly tokens: number;
+  /** Names the limits that admitted it; -1 if it cannot be cancelled. */
+  readonly limits: number;
+  readonly added: readonly (readonly [low: number, high: number])[];
+  readonly movedUs: number;
+  readonly virtual: number;
+  readonly epoch: number;
+}
+
+/** The operations on a limit set, or on the selected key of a keyed one. */
+abstract class SetHost {
+  readonly name: KernelName;
+  protected readonly engine: LimitSetEngine;
+  protected readonly place: CellPlace;
+  /** The number of limits. */
+  readonly count: number;
+  /** The halves of the selected key's hash; without keys, the cell. */
+  protected high: number;
+  protected low = 0;
+  protected readonly counters: Counters | undefined;
+
+  constructor({ engine, name }: Opened<LimitSetEngine>, place: CellPlace) {
+    this.name = name;
+    this.engine = engine;
+    this.place = place;
+    this.high = place.offset;
+    this.count = layoutOf(place).limitCount;
+    this.counters = Counters.open(place);
+  }
+
+  acquire(nowUs: number, tokens: number, maxWaitUs: number): number {
+    const wait = this.engine.acquire(this.high, this.low, nowUs, tokens, maxWaitUs);
+    if (wait < NEVER && this.#mends(wait)) return this.acquire(nowUs, tokens, maxWaitUs);
+    return this.#counted(wait, tokens);
+  }
+
+  charge(nowUs: number, tokens: number): number {
+    const wait = this.engine.charge(this.high, this.low, nowUs, tokens);
+    if (wait < NEVER && this.#mends(wait)) return this.charge(nowUs, tokens);
+    return this.#counted(wait, tokens);
+  }
+
+  decide(nowUs: number, tokens: number): Outcome {
+    const wait = this.engine.decide(this.high, this.low, nowUs, tokens);
+    if (wait < NEVER && this.#mends(wait)) return this.decide(nowUs, tokens);
+    return reportedOutcome(this.#counted(wait, tokens) === 0, this.count);
+  }
+
+  drain(nowUs: number, tokens: number): number {
+    const taken = this.engine.drain(this.high, this.low, nowUs, tokens);
+    if (taken < 0 && this.#mends(taken)) return this.drain(nowUs, tokens);
+    this.#count(taken, taken === 0 && tokens >= 1);
+    return taken;
+  }
+
+  block(nowUs: number, us: number): boolean {
+    return this.#answer(() => this.engine.block(this.high, this.low, nowUs, us)) !== NO_PLACE;
+  }
+
+  /** True if promised tokens have moved up. Those for a key without a bucket lapse. */
+  returnTokens(nowUs: number, tokens: number): boolean {
+    return this.#answer(() => this.engine.returnTokens(this.high, this.low, nowUs, tokens)) === 1;
+  }
+
+  reset(nowUs: number): void {
+    this.#answer(() => this.engine.reset(this.high, this.low, nowUs));
+  }
+
+  balance(nowUs: number): number {
+    return this.#number(() => this.engine.balance(this.high, this.low, nowUs));
+  }
+
+  timeUntil(nowUs: number, tokens: number): number {
+    return this.#answer(() => this.engine.timeUntil(this.high, this.low, nowUs, tokens));
+  }
+
+  receipt(): Receipt {
+    const { engine } = this;
+    const added = Array.from({ length: this.count }, (_, i) => {
+      const low = engine.addedLow(i);
+      return [low, engine.addedHigh()] as const;
+    });
+    const receipt: SetReceipt = {
+      at: [this.high, this.low],
+      entry: engine.receiptEntry(),
+      version: engine.receiptVersion(),
+      index: [engine.indexLow(), engine.indexHigh()],
+      tokens: engine.receiptTokens(),
+      limits: engine.limitsWord(),
+      added,
+      movedUs: engine.movedUs(),
+      virtual: engine.promiseVirtual(),
+      epoch: engine.promiseEpoch(),
+    };
+    return receipt;
+  }
+
+  cancel(receipt: Receipt): boolean {
+    const own = receipt as SetReceipt; // this kernel issues no others
+    const { engine } = this;
+    const [high, low] = own.at;
+    const answer = this.#answer(() => {
+      for (const [i, added] of own.added.entries()) {
+        const staged = engine.stage(high, low, i, ...added);
+        if (staged < 0) return staged;
+      }
+      const { entry, version, index, limits, tokens, movedUs } = own;
+      return engine.cancel(entry, high, version, ...index, limits, tokens, movedUs);
+    });
+    return answer === 1;
+  }
+
+  /** When the tokens of an admission are due; and whether nothing can move them any more. */
+  due(receipt: Receipt): { readonly dueUs: number; readonly isPast: boolean } {
+    const { at, entry, version, index, virtual, epoch } = receipt as SetReceipt; // as above
+    const dueUs = this.#number(() =>
+      this.engine.dueUs(...at, entry, version, ...index, virtual, epoch),
+    );
+    return { dueUs, isPast: this.engine.wasDue() !== 0 || dueUs === Number.NEGATIVE_INFINITY };
+  }
+
+  position(dueUs: number): Place {
+    return new SetPosition(this, this.receipt(), dueUs);
+  }
+
+  /** The limits in force. */
+  schedules(): Limits<Schedule> {
+    return liveLimits(this.place).schedules as Limits<Schedule>; // there is at least one
+  }
+
+  schedule(): Schedule {
+    return tightest(this.schedules());
+  }
+
+  /** Puts new limits in force: `change` gets the current ones, and may be called again. */
+  reconfigure(readClock: () => number, change: Change, _at?: NameOf): void {
+    const { engine } = this;
+    this.#answer(() => {
+      if (!this.isKeyed) turnTo(engine, this.place);
+      const { live, schedules } = liveLimits(this.place);
+      // Before a record is claimed, because it may throw.
+      const next = change(schedules as Limits<Schedule>); // there is at least one
+      const nowUs = readClock();
+      if (!Number.isFinite(nowUs)) fail(DAMAGED);
+      const begun = engine.beginChange();
+      if (begun < 0) return begun;
+      for (const [i, { pace, burst, ticksPerToken }] of next.entries()) {
+        engine.putLimit(i, pace, burst, ticksPerToken);
+      }
+      return engine.publishChange(live, nowUs);
+    });
+  }
+
+  /** The word that names the limits in force, and the instant at which they came into force. */
+  changed(): { readonly live: number; readonly sinceUs: number } {
+    return changeOf(this.place);
+  }
+
+  /** A watch on the limits, for a lease. */
+  tenure(): Tenure {
+    return new SetTenure(this.place);
+  }
+
+  /** The number of races that the last call lost. */
+  get lostRaces(): number {
+    return this.engine.lostRaces();
+  }
+
+  protected abstract readonly isKeyed: boolean;
+
+  /** Repeats a call as long as the cause of its failure can be removed. */
+  #answer(call: () => number): number {
+    for (;;) {
+      const answer = call();
+      if (answer >= NEVER || answer === NO_PLACE || !this.#mends(answer)) return answer;
+    }
+  }
+
+  /** The same for a call that answers NaN if it fails. */
+  #number(call: () => number): number {
+    for (;;) {
+      const answer = call();
+      if (!Number.isNaN(answer) || !this.#mends(this.engine.failure())) return answer;
+    }
+  }
+
+  /** Whether a failed call should be repeated; throws if not. */
+  #mends(failure: number): boolean {
+    if (failure === NO_PLACE) return false;
+    if (failure === ELSEWHERE && turnTo(this.engine, this.place)) return true;
+    if (failure === AGAIN || (failure === CROWDED && this.#recovers())) return true;
+    if (failure !== BUSY) return fail(failure);
+    awaitClaims(this.place, KEYED.claims);
+    return true;
+  }
+
+  #recovers(): boolean {
+    if (!this.isKeyed) turnTo(this.engine, this.place);
+    return recoverSlots(this.place, this.engine);
+  }
+
+  #counted(wait: number, tokens: number): number {
+    this.#count(wait < 0 ? 0 : tokens, wait < 0);
+    return wait;
+  }
+
+  #count(admitted: number, refused: boolean): void {
+    const { counters } = this;
+    if (counters === undefined) return;
+    counters.count(admitted, refused, this.engine.lostRaces());
+    if (this.isKeyed) counters.raise(COUNTER.longestProbe, this.engine.longestProbe());
+  }
+}
+
+function fail(failure: number): never {
+  if (failure === CROWDED) {
+    throw new RateLimitError('ERR_BUCKET_BUSY', 'all spare slots are held by calls in progress');
+  }
+  failTable();
+}
+
+/** A set without keys. All sets of a thread in one memory share an instance of the engine. */
+export class HostedLimitSet extends SetHost implements BucketKernel {
+  protected readonly isKeyed = false;
+
+  stats(): LimiterStats | undefined {
+    return this.counters?.sum();
+  }
+}
+
+export function openLimitSet(place: CellPlace, asked: KernelName | undefined): HostedLimitSet {
+  return new HostedLimitSet(limitSets.openShared(place.region, asked), place);
+}
+
+/** {@link seek} selects a key; all other operations act on that key's set. */
+export class HostedKeyedLimitSet extends SetHost implements KeyedKernel {
+  protected readonly isKeyed = true;
+  readonly tiers = [];
+
+  /** `patience`: the number of looks before a call takes over another thread's entry. */
+  constructor(opened: Opened<LimitSetEngine>, place: CellPlace, patience = PATIENCE) {
+    super(opened, place);
+    if (!turnTo(opened.engine, place, patience)) fail(DAMAGED);
+  }
+
+  seek(high: number, low: number): void {
+    this.high = high;
+    this.low = low;
+  }
+
+  stats(nowUs: number): KeyedStats {
+    const { counters, engine } = this;
+    return {
+      entries: engine.entriesInUse(nowUs),
+      reclaimed: engine.reclaimed(),
+      shared: engine.placeless(),
+      ...(counters && { ...counters.sum(), longestProbe: counters.max(COUNTER.longestProbe) }),
+    };
+  }
+}
+
+/** Opens a keyed set. `readClock` is called only if a call's `now` is too old. */
+export function openKeyedLimitSet(
+  place: CellPlace,
+  readClock: () => number,
+  asked: KernelName | undefined,
+): HostedKeyedLimitSet {
+  const opened = limitSets.open(place.region, wantedKernel(asked), setImports(readClock));
+  return new HostedKeyedLimitSet(opened, place);
+}
+
+/** Whether one word of the limits follows another. */
+function isNext(before: number, live: number): boolean {
+  return (live & ~INDEX_MASK) === (((before & ~INDEX_MASK) + RECORD_COUNT) & LIVE_VERSION_MASK);
+}
+
+/** The place of reserved tokens. Changes and returned tokens move its instant. */
+class SetPosition implements Place {
+  readonly #set: SetHost;
+  readonly #receipt: Receipt;
+  #dueUs: number;
+  /** The word that named the limits when the instant was asked for. */
+  #live: number;
+  /** Whether nothing can move the tokens any more. */
+  #isPast = false;
+
+  constructor(set: SetHost, receipt: Receipt, dueUs: number) {
+    this.#set = set;
+    this.#receipt = receipt;
+    this.#dueUs = dueUs;
+    this.#live = set.changed().live;
+  }
+
+  dueUs(): number {
+    if (!this.#isPast) this.#ask();
+    return this.#dueUs;
+  }
+
+  #ask(): void {
+    const { live, sinceUs } = this.#set.changed();
+    const before = this.#live;
+    this.#live = live;
+    // Due when the limits changed, unless an earlier change moved them.
+    this.#isPast = isNext(before, live) && this.#dueUs <= sinceUs;
+    if (this.#isPast) return;
+    const { dueUs, isPast } = this.#set.due(this.#receipt);
+    const isGone = dueUs === Number.NEGATIVE_INFINITY;
+    // A clock set back may promise an instant before the last change, which another one moves.
+    this.#isPast = isGone || (isPast && live !== before);
+    if (!isPast) this.#dueUs = dueUs;
+    else if (!isGone) this.#dueUs = Math.min(this.#dueUs, dueUs);
+  }
+
+  /** The kernel's own cancellation already allows for moved tokens. */
+  cancel(): boolean {
+    return false;
+  }
+}
+
+/** Watches the word that names the limits in force. */
+class SetTenure implements Tenure {
+  readonly #i32: Int32Array<SharedArrayBuffer>;
+  readonly #at: number;
+  #live: number;
+
+  constructor({ region, offset }: CellPlace) {
+    this.#i32 = region.i32;
+    this.#at = (offset + KEYED.live) >> 2;
+    this.#live = this.#i32[this.#at] ?? 0;
+  }
+
+  get holds(): boolean {
+    return this.#i32[this.#at] === this.#live;
+  }
+
+  endures(): boolean {
+    return this.holds;
+  }
+
+  renew(): void {
+    this.#live = this.#i32[this.#at] ?? 0;
+  }
+}

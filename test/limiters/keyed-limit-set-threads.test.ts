@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'vitest';
+import { KeyedLimitSet, ManualClock } from '../../src/index.ts';
+import { KERNEL_MIXES } from '../support/kernels.ts';
+import { rush, terminateCallers, traffic } from '../support/key-threads.ts';
+import type { TierLimit } from '../support/key-tiers.ts';
+import { keyName, newCounts } from '../support/key-traffic.ts';
+import { LimitSetReferences } from '../support/limit-set-references.ts';
+import { part } from '../support/random.ts';
+
+const THREADS = 4;
+/** The first holds back a burst, the second what follows. */
+const LIMITS: readonly TierLimit[] = [
+  { tokenUs: 1000, burst: 5 },
+  { tokenUs: 4000, burst: 12 },
+];
+
+function limitsOf(limits: readonly TierLimit[]): { rate: number; burst: number }[] {
+  return limits.map(({ tokenUs, burst }) => ({ rate: 1e6 / tokenUs, burst }));
+}
+
+function create(capacity: number, clock: ManualClock, given = LIMITS): KeyedLimitSet {
+  const limits = limitsOf(given);
+  return KeyedLimitSet.create({ limits, capacity, clock, stats: true, whenFull: 'refuse' });
+}
+
+function sum(given: readonly number[]): number {
+  return given.reduce((total, tokens) => total + tokens, 0);
+}
+
+describe.each(KERNEL_MIXES)('four threads that rush for the same keys, $mix,', ({ kernels }) => {
+  test('admit exactly what the reference admits', async () => {
+    const rounds = 1000;
+    const keys = 3;
+    let nowUs = 0;
+    const exact = new LimitSetReferences<number>(limitsOf(LIMITS), () => nowUs);
+    const expected = Array.from({ length: rounds * keys }, (_, count) => {
+      nowUs = 1000 * (Math.floor(count / keys) + 1);
+      return exact.of(count % (2 * keys)).drain(THREADS * 10);
+    });
+    // Each of the limits has held back some calls.
+    expect(new Set(expected)).toEqual(new Set([5, 2, 1, 0]));
+    const make = () => create(1000, ManualClock.create());
+    await rush(make, rounds, { kernels, keys, returning: true, stepMs: 1 }, (given, stats) => {
+      expect(given).toEqual(expected);
+      expect(stats.admitted).toBe(sum(given));
+    });
+  });
+
+  test("never admit more than the smallest burst where every entry is another key's to reclaim", async () => {
+    const rounds = 1500;
+    const keys = 6;
+    // All buckets are full again in every round.
+    const make = () => create(4, ManualClock.create());
+    await rush(make, rounds, { kernels, keys, returning: true, stepMs: 50 }, (given, stats) => {
+      expect(given.filter((tokens) => tokens > 5)).toEqual([]);
+      expect(stats.admitted).toBe(sum(given));
+      expect(stats.reclaimed).toBeGreaterThan(rounds);
+      // A race may refuse one call too many, but rarely does.
+      expect(given.filter((tokens) => tokens < 5).length).toBeLessThan((rounds * keys) / 100);
+    });
+  });
+});
+
+test('four threads never admit a key more than any of its limits allows', async () => {
+  const keys = 400;
+  const calls = 100_000;
+  const clock = ManualClock.create();
+  // Soon full, so that entries are reclaimed continuously.
+  const limits = [
+    { tokenUs: 500, burst: 1 },
+    { tokenUs: 1000, burst: 2 },
+  ];
+  const made = create(50, clock, limits);
+  const given = newCounts(keys);
+  const stats = await traffic(made, { given, draw: 'even', calls });
+  for (const { tokenUs, burst } of limits) {
+    expect(Math.max(...given)).toBeLessThanOrEqual(burst + clock.now() / tokenUs);
+  }
+  expect(stats.reclaimed).toBeGreaterThan(1000);
+});
+
+const KILLS = part(100, 10);
+
+test(`${KILLS} threads terminated at random leave a table in which the others go on`, async () => {
+  const clock = ManualClock.create();
+  const capacity = 60;
+  const made = create(capacity, clock);
+  const given = newCounts(500);
+  const end = await terminateCallers(made, given, KILLS);
+  await end();
+  clock.advance(1000);
+  for (let key = 0; key < capacity; key++) expect(made.consumeOrDrain(`new-${key}`, 99)).toBe(5);
+  expect(made.stats().entries).toBe(capacity);
+  for (const { tokenUs, burst } of LIMITS) {
+    expect(Math.max(...given)).toBeLessThanOrEqual(burst + clock.now() / tokenUs);
+  }
+  expect(made.tryConsume(keyName(0))).toBe(true);
+});

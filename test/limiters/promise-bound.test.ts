@@ -1,0 +1,298 @@
+import { describe, expect, it } from 'vitest';
+import {
+  type KernelName,
+  KeyedLimitSet,
+  KeyedTokenBucket,
+  LimitSet,
+  ManualClock,
+  type Reservation,
+  TokenBucket,
+} from '../../src/index.ts';
+import { part, Random, SEED } from '../support/random.ts';
+
+// The bound of each limit in EVERY interval of granted instants, for every limiter that can promise:
+// random sequences of takes, reservations, drains, changes (up to ten in a turn), pauses, returns,
+// cancellations and charges. A reservation counts at the instant at which it is due, as its limiter
+// says when that instant has come.
+
+interface Limit {
+  readonly rate: number;
+  readonly burst: number;
+}
+
+/** The calls on one limiter, or on one key. */
+interface Promising {
+  tryConsume(n: number): boolean;
+  consumeOrDrain(n: number): number;
+  reserve(n: number, options: { maxWaitMs: number }): Reservation | undefined;
+  returnTokens(n: number): void;
+  charge(n: number): number;
+}
+
+interface Subject {
+  readonly limiter: Promising;
+  /**
+   * A key with one limit has no room to move what is promised, so its returned tokens are for later
+   * calls, and it has no pause.
+   */
+  readonly isPlain?: boolean;
+  change(limits: readonly Limit[]): void;
+}
+
+type Make = (limits: readonly Limit[], clock: ManualClock, kernel: KernelName) => Subject;
+
+const ENOUGH_KEYS = 16;
+
+const SUBJECTS: Record<string, { make: Make; counts: readonly [number, ...number[]] }> = {
+  TokenBucket: {
+    counts: [1],
+    make: ([limit], clock, kernel) => {
+      const limiter = TokenBucket.create({ ...(limit as Limit), clock, kernel });
+      return { limiter, change: ([next]) => limiter.reconfigure(next as Limit) };
+    },
+  },
+  LimitSet: {
+    counts: [1, 2, 3, 5, 8],
+    make: (limits, clock, kernel) => {
+      const limiter = LimitSet.create({ limits, clock, kernel });
+      return { limiter, change: (next) => limiter.reconfigure({ limits: next }) };
+    },
+  },
+  'key of a KeyedLimitSet': {
+    counts: [1, 2, 3, 5, 8],
+    make: (limits, clock, kernel) => {
+      const table = KeyedLimitSet.create({ limits, capacity: ENOUGH_KEYS, clock, kernel });
+      const change = (next: readonly Limit[]) => table.reconfigure({ limits: next });
+      return { limiter: table.for('ann'), change };
+    },
+  },
+  'shared entry of a KeyedLimitSet': {
+    counts: [1, 2, 3],
+    make: (limits, clock, kernel) => {
+      const table = KeyedLimitSet.create({ limits, capacity: 1, clock, kernel });
+      // Keys in long debt hold every place.
+      for (let i = 0; i < 20; i++) table.charge(i, 1e6);
+      const change = (next: readonly Limit[]) => table.reconfigure({ limits: next });
+      return { limiter: table.for('ann'), change };
+    },
+  },
+};
+
+/** A key, or the shared bucket, of a table with one limit. */
+function keyed(capacity: number): Make {
+  return ([limit], clock, kernel) => {
+    const table = KeyedTokenBucket.create({ ...(limit as Limit), capacity, clock, kernel });
+    for (let i = 0; capacity === 1 && i < 2; i++) table.charge(i, 1e6);
+    const change = ([next]: readonly Limit[]) => table.reconfigure(next as Limit);
+    return { limiter: table.for('ann'), change, isPlain: true };
+  };
+}
+SUBJECTS['key of a KeyedTokenBucket'] = { counts: [1], make: keyed(ENOUGH_KEYS) };
+SUBJECTS['shared bucket of a KeyedTokenBucket'] = { counts: [1], make: keyed(1) };
+
+interface Admitted {
+  readonly at: number;
+  n: number;
+}
+interface Promised {
+  readonly reservation: Reservation;
+  readonly n: number;
+  seenUs: number;
+}
+
+const SECOND = 1e6;
+/** Half a tick for each change, and the rounding of instants to doubles. */
+const TOLERANCE = 1e-3;
+
+class Run {
+  readonly #random: Random;
+  readonly #clock = ManualClock.create();
+  readonly #subject: Subject;
+  #limits: Limit[];
+  readonly history: { at: number; limits: readonly Limit[] }[] = [];
+  readonly admitted: Admitted[] = [];
+  readonly returned: { at: number; n: number; taken: number }[] = [];
+  #promised: Promised[] = [];
+  promises = 0;
+  cancelled = 0;
+  overtaken = 0;
+
+  constructor(random: Random, make: Make, count: number, kernel: KernelName) {
+    this.#random = random;
+    this.#clock.advance(1000);
+    this.#limits = Array.from({ length: count }, () => ({
+      rate: random.pick([1, 2, 5, 10, 20, 50]),
+      burst: random.pick([1, 5, 10, 20]),
+    }));
+    this.history.push({ at: this.#now, limits: this.#limits });
+    this.#subject = make(this.#limits, this.#clock, kernel);
+  }
+
+  get #now(): number {
+    return this.#clock.now();
+  }
+
+  /** Counts the reservations that have become due, and whether one overtook another. */
+  settle(): void {
+    let before = Number.NEGATIVE_INFINITY;
+    this.#promised = this.#promised.filter((one) => {
+      const dueUs = one.reservation.dueUs;
+      if (dueUs < before - 1) this.overtaken++;
+      before = dueUs;
+      if (dueUs > this.#now) {
+        one.seenUs = this.#now;
+        return true;
+      }
+      this.admitted.push({ at: Math.max(dueUs, one.seenUs), n: one.n });
+      return false;
+    });
+  }
+
+  step(): void {
+    const random = this.#random;
+    const { limiter } = this.#subject;
+    const least = Math.min(...this.#limits.map(({ burst }) => burst));
+    this.settle();
+    const chance = random.below(100);
+    if (chance < 40) this.#clock.advance(random.pick([1, 10, 50, 100, 500, 1000]));
+    else if (chance < 55) this.#admit(limiter.consumeOrDrain(random.pick([1, 3, 20])));
+    else if (chance < 62) {
+      const n = Math.min(random.pick([0.5, 1, 2]), least);
+      if (limiter.tryConsume(n)) this.#admit(n);
+    } else if (chance < 82) this.#reserve(Math.min(random.pick([1, 2, 5, 20]), least));
+    else if (chance < 85) limiter.charge(random.pick([1, 3]));
+    else if (chance < 88) this.#cancel();
+    else if (chance < 92) this.#return();
+    else this.#change(random.pick([1, 1, 1, 2, 10]));
+    this.settle();
+  }
+
+  #admit(n: number): void {
+    if (n > 0) this.admitted.push({ at: this.#now, n });
+  }
+
+  #reserve(n: number): void {
+    const maxWaitMs = this.#random.pick([100, 5000, Number.POSITIVE_INFINITY]);
+    const reservation = this.#subject.limiter.reserve(n, { maxWaitMs });
+    if (reservation === undefined) return;
+    if (reservation.waitMs === 0) this.#admit(n);
+    else {
+      this.promises++;
+      this.#promised.push({ reservation, n, seenUs: this.#now });
+    }
+  }
+
+  #cancel(): void {
+    const last = this.#promised.at(-1);
+    if (last === undefined || last.reservation.dueUs <= this.#now) return;
+    if (last.reservation.cancel()) {
+      this.#promised.pop();
+      this.cancelled++;
+    }
+  }
+
+  #return(): void {
+    const last = this.admitted.at(-1);
+    if (last === undefined || last.n < 1) return;
+    if (this.#subject.isPlain && this.#promised.length > 0) return;
+    const n = 1 + this.#random.below(Math.floor(last.n));
+    this.#subject.limiter.returnTokens(n);
+    last.n -= n;
+    this.returned.push({ at: this.#now, n, taken: last.at });
+  }
+
+  #change(times: number): void {
+    for (let i = 0; i < times; i++) {
+      this.#limits = this.#limits.map(({ rate, burst }) => ({
+        rate: this.#random.pick([
+          rate,
+          rate,
+          rate || 1,
+          this.#random.pick([this.#subject.isPlain ? 1 : 0, 1, 2, 5, 10, 20, 50]),
+        ]),
+        burst: this.#random.pick([burst, burst, this.#random.pick([1, 5, 10, 20])]),
+      }));
+      this.#put();
+    }
+  }
+
+  #put(): void {
+    this.#subject.change(this.#limits);
+    this.history.push({ at: this.#now, limits: this.#limits });
+  }
+
+  /** Ends every pause and serves what is promised. */
+  finish(): number {
+    this.#limits = this.#limits.map(({ rate, burst }) => ({ rate: rate || 1, burst }));
+    this.#put();
+    for (let i = 0; i < 200 && (i < 40 || this.#promised.length > 0); i++) {
+      this.#clock.advance(250);
+      this.settle();
+      this.#admit(this.#subject.limiter.consumeOrDrain(20));
+    }
+    for (const { at, n } of this.#promised.map(({ reservation, n: tokens }) => ({
+      at: reservation.dueUs,
+      n: tokens,
+    }))) {
+      this.admitted.push({ at, n });
+    }
+    return this.#promised.length;
+  }
+
+  /** How far the worst interval exceeds the bound of a limit. */
+  excess(limit: number): { over: number; text: string } {
+    const most = Math.max(...this.history.map(({ limits }) => limits[limit]?.burst ?? 0));
+    const flowed = (a: number, b: number) =>
+      this.history.reduce((sum, { at, limits }, i) => {
+        const end = this.history[i + 1]?.at ?? Number.POSITIVE_INFINITY;
+        const span = Math.max(0, Math.min(b, end) - Math.max(a, at));
+        return sum + (span * (limits[limit]?.rate ?? 0)) / SECOND;
+      }, 0);
+    const sorted = [...this.admitted].sort((x, y) => x.at - y.at);
+    let worst = { over: Number.NEGATIVE_INFINITY, text: '' };
+    for (const [i, first] of sorted.entries()) {
+      let sum = 0;
+      for (const { at, n } of sorted.slice(i)) {
+        sum += n;
+        const extra = this.returned.reduce(
+          (all, one) =>
+            all + (one.taken < first.at && one.at >= first.at && one.at <= at ? one.n : 0),
+          0,
+        );
+        const over = sum - most - flowed(first.at, at) - extra;
+        if (over > worst.over) {
+          worst = {
+            over,
+            text: `${sum} from ${first.at} to ${at} us, burst ${most}, returned ${extra}`,
+          };
+        }
+      }
+    }
+    return worst;
+  }
+}
+
+describe('in every interval of granted instants, each limit admits at most burst + rate * t', () => {
+  for (const [name, { make, counts }] of Object.entries(SUBJECTS)) {
+    for (const kernel of ['wasm', 'atomics'] as const) {
+      it(`a ${name} whose limits change while tokens are promised, returned, cancelled and charged (${kernel})`, () => {
+        let promises = 0;
+        for (let run = 0; run < part(10_000, 200); run++) {
+          const random = new Random(SEED + run * 7);
+          const one = new Run(random, make, random.pick(counts), kernel);
+          for (let i = 0; i < 80; i++) one.step();
+          one.finish();
+          promises += one.promises;
+          const label = `seed ${SEED}, run ${run}`;
+          expect(one.overtaken, `${label}: promises overtaken`).toBe(0);
+          const count = one.history[0]?.limits.length ?? 0;
+          for (let limit = 0; limit < count; limit++) {
+            const { over, text } = one.excess(limit);
+            expect(over, `${label}, limit ${limit} of ${count}: ${text}`).toBeLessThan(TOLERANCE);
+          }
+        }
+        expect(promises).toBeGreaterThan(100);
+      }, 600_000);
+    }
+  }
+});
