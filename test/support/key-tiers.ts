@@ -60,7 +60,11 @@ export class KeyTiers<Key> {
     const used = Math.max(0, this.#full(nowUs, held.tier) - tokens);
     const left = this.#full(nowUs, tier) - used;
     if (tokens >= 0 || used === 0) return left;
-    return Math.min(left, (tokens * before.tokenUs) / this.#limit(tier).tokenUs);
+    // When the debt ends, all that a key of the old tier can hold is used.
+    const debtUs = -tokens * before.tokenUs;
+    const endUs = nowUs + debtUs;
+    const then = Math.min(0, this.#full(endUs, tier) - this.#full(endUs, held.tier));
+    return Math.min(left, then - debtUs / this.#limit(tier).tokenUs);
   }
 
   #hold(key: Key, nowUs: number, tier: number, tokens: number): void {

@@ -46,7 +46,7 @@ import {
 // A change keeps what a bucket holds, up to the new burst, as that of a bucket of its own does. A
 // change of the tier keeps what was used: a bucket lacks as many tokens as before of what a key holds
 // that took nothing. It keeps a debt's end, unless that becomes later: tokens may be promised until
-// then. In windows, both keep the count.
+// then, and what they leave used at that instant stays used. In windows, both keep the count.
 
 /** The tier of a state. Only damaged memory names one that the table does not have. */
 export function tierOf(state: i64): i32 {
@@ -87,18 +87,23 @@ function converted(ticks: i64): i64 {
   return -scale(-ticks, newTicksPerToken as i64, ticksPerToken as i64, TABLE_SPAN_TICKS);
 }
 
+/** A zero-time under the new tier at an instant, with what was used of an unused bucket by then. */
+function keptUsed(zeroTime: i64, at: i64, newAt: i64, rest: i64, newRest: i64): i64 {
+  const used = converted(max(zeroTime - max(at - capTicks, rest), 0));
+  return max(newAt - newCapTicks, newRest) + used;
+}
+
 /** The same at a change of the tier. `rest` and `newRest`: the zero-times of an unused bucket. */
 function moved(zeroTime: i64, us: f64, rest: i64, newRest: i64): i64 {
   if (fillTicks != 0) return counted(zeroTime, us);
   const now = countedTick(us);
   const then = newTick(us);
-  const unused = max(now - capTicks, rest);
-  const used = converted(max(zeroTime - unused, 0));
-  const next = max(then - newCapTicks, newRest) + used;
-  if (zeroTime <= max(now, unused)) return min(next, LAST_TICKS);
+  const next = keptUsed(zeroTime, now, then, rest, newRest);
+  if (zeroTime <= max(now, max(now - capTicks, rest))) return min(next, LAST_TICKS);
+  // At the last promised instant the old burst is used up; the new tier counts from there.
   const debtUs = ((zeroTime - now) as f64) / ticksPerMicro;
-  const owed = min(ceil(debtUs * newTicksPerMicro), TABLE_SPAN_TICKS as f64) as i64;
-  return min(max(next, then + owed), LAST_TICKS);
+  const end = then + (min(ceil(debtUs * newTicksPerMicro), TABLE_SPAN_TICKS as f64) as i64);
+  return min(max(max(next, end), keptUsed(zeroTime, zeroTime, end, rest, newRest)), LAST_TICKS);
 }
 
 /** The number of the window whose count a zero-time is: a full count ends where the next begins. */
