@@ -76,7 +76,7 @@ const CASES = Object.entries(KINDS).flatMap(([name, kind]) =>
 );
 
 const KILLS = part(1000, 20);
-const STALLS = part(10_000, 500);
+const STALLS = part(3_000, 500);
 /** More than the accesses of any change, that of a limit set included. */
 const ACCESSES = 70;
 
