@@ -176,11 +176,10 @@ class Run {
       let sum = 0;
       for (const { at, n } of sorted.slice(i)) {
         sum += n;
-        const extra = this.returned.reduce(
-          (all, one) =>
-            all + (one.taken < first.at && one.at >= first.at && one.at <= at ? one.n : 0),
-          0,
-        );
+        // A return may move a promise to the instant itself, rounded up.
+        const extra = this.returned
+          .filter((one) => one.taken < first.at && one.at >= first.at - 1 && one.at <= at)
+          .reduce((all, one) => all + one.n, 0);
         const over = sum - most - flowed(first.at, at) - extra;
         if (over > worst.over) {
           worst = {
