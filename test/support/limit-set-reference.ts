@@ -38,6 +38,8 @@ interface Schedule {
   slope: Rational;
   upTo: Rational;
   epoch: number;
+  /** Whole tokens by which bursts were lowered while the pending ones were promised. */
+  lowered: number;
   isFrozen: boolean;
 }
 
@@ -300,6 +302,7 @@ export class LimitSetReference {
     }
     const moved = isLater ? grantedUs.minus(max(last, present)) : ZERO;
     if (isLater) {
+      if (!isPending && this.#schedule !== undefined) this.#schedule.lowered = 0;
       this.#lastUs = grantedUs;
       if (this.#isPaused && this.#schedule?.isFrozen !== true) this.#freeze();
     }
@@ -328,7 +331,7 @@ export class LimitSetReference {
   #start(now: Rational): Schedule {
     this.#schedule ??= {
       ...{ atUs: now, virtualAt: now, slope: Rational.of(1), upTo: ZERO, epoch: 0 },
-      isFrozen: false,
+      ...{ lowered: 0, isFrozen: false },
     };
     return this.#schedule;
   }
@@ -343,6 +346,7 @@ export class LimitSetReference {
     schedule.virtualAt = ZERO.minus(pending);
     schedule.upTo = this.#index;
     schedule.epoch = this.#version;
+    schedule.lowered = 0;
   }
 
   #freeze(): void {
@@ -447,7 +451,7 @@ export class LimitSetReference {
       // A restart of nothing.
       this.#schedule = {
         ...{ atUs: now, virtualAt: ZERO, slope: Rational.of(1), upTo: this.#index },
-        ...{ epoch: this.#version, isFrozen: false },
+        ...{ epoch: this.#version, lowered: 0, isFrozen: false },
       };
       this.#movePromised(true);
       return;
@@ -459,6 +463,7 @@ export class LimitSetReference {
     const perToken = MILLION.over(slowest);
     const schedule = this.#start(now);
     schedule.virtualAt = this.#virtualOf(schedule, present);
+    pending = pending.plus(Rational.of(schedule.lowered));
     if (schedule.epoch !== 0 && schedule.virtualAt.compare(ZERO) < 0) {
       pending = pending.min(this.#index.minus(schedule.upTo).minus(schedule.virtualAt));
     }
@@ -467,16 +472,17 @@ export class LimitSetReference {
     this.#isExact &&= !isAfter(virtual.times(schedule.slope).times(stretch), COARSEST);
     const restarts = isAfter(left.times(stretch), pending.times(perToken));
     const span = restarts ? pending.times(perToken) : left.times(stretch);
+    const bursts = limits.map(({ burst }, i) => (oldLimits[i]?.burst ?? 0) - burst);
+    schedule.lowered += Math.ceil(Math.max(0, ...bursts));
     if (restarts) this.#restart(schedule, pending, perToken);
     else schedule.slope = schedule.slope.times(stretch);
     schedule.atUs = now;
     schedule.isFrozen = this.#isPaused;
     this.#lastUs = now.plus(span);
     this.#note(this.#lastUs, schedule.virtualAt);
-    this.#zero = held.map((one, i) => {
-      const lost = Rational.of(Math.max(0, (oldLimits[i]?.burst ?? 0) - (limits[i]?.burst ?? 0)));
-      return this.#flowIn(i, span).minus(restarts ? one.min(ZERO) : one.minus(lost));
-    });
+    this.#zero = held.map((one, i) =>
+      this.#flowIn(i, span).minus(one.min(restarts ? ZERO : this.#burstOf(i))),
+    );
     this.#movePromised(true);
   }
 }

@@ -1,6 +1,6 @@
 import { load32, peek64, peekF64, writeI64 } from '../accesses';
 import { scale, ticksUp } from '../arithmetic';
-import { MAX_SPAN_TICKS, SCHEDULE_atUs, SCHEDULE_epoch, SCHEDULE_frozen } from '../constants';
+import { MAX_SPAN_TICKS, SCHEDULE_atUs, SCHEDULE_epoch, SCHEDULE_lowered } from '../constants';
 import { SCHEDULE_slope, SCHEDULE_upTo, SCHEDULE_virtualAt } from '../constants';
 import {
   burstOf,
@@ -47,8 +47,9 @@ import {
 //   stretch: all distances grow by the largest old rate / new rate, and each limit holds at the
 //     last promised instant what it held there before;
 //   restart: P bounds the pending tokens: the least of rate * (last - T) + burst - held over the old
-//     limits, and of the tokens that the last restart has not granted yet. They are due one after
-//     another at the slowest new rate, and no limit holds anything at the end.
+//     limits, with what their bursts were lowered by meanwhile, and of the tokens that the last
+//     restart has not granted yet. They are due one after another at the slowest new rate, and no
+//     limit holds anything at the end.
 // docs/algorithms-limit-sets.md proves that each keeps the bound of every limit. A pause freezes the
 // schedule at an instant: its distances stay, and nothing more of it is due.
 
@@ -59,6 +60,8 @@ let slope: f64 = 1;
 let upTo: i64 = 0;
 let epoch: i32 = 0;
 let frozen: bool = false;
+/** Whole tokens by which bursts were lowered since one of the pending promises may have been made. */
+let lowered: i32 = 0;
 
 function read(slot: usize): void {
   const at = scheduleAt(slot);
@@ -67,7 +70,9 @@ function read(slot: usize): void {
   slope = peekF64(at + SCHEDULE_slope);
   upTo = peek64(at + SCHEDULE_upTo);
   epoch = load32(at + SCHEDULE_epoch);
-  frozen = load32(at + SCHEDULE_frozen) != 0;
+  const rest = load32(at + SCHEDULE_lowered);
+  frozen = rest < 0;
+  lowered = rest & i32.MAX_VALUE;
 }
 
 /** Starts a schedule at an instant, if the slot has none, in which virtual instants are real. */
@@ -82,6 +87,7 @@ function readOrStart(slot: usize, nowUs: f64): void {
   upTo = 0;
   epoch = 0;
   frozen = false;
+  lowered = 0;
 }
 
 /** Begins an epoch, in which the last promise so far has the virtual instant 0. */
@@ -91,10 +97,11 @@ function begin(slot: usize, us: f64, pending: f64, next: f64): void {
   slope = next;
   upTo = indexOf(slot);
   epoch = known;
+  lowered = 0;
 }
 
 function write(): void {
-  writeSchedule(atUs, virtualAt, slope, upTo, epoch, frozen);
+  writeSchedule(atUs, virtualAt, slope, upTo, epoch, lowered, frozen);
 }
 
 function virtualOf(us: f64): f64 {
@@ -105,11 +112,11 @@ function virtualOf(us: f64): f64 {
 export function presentOf(slot: usize, nowUs: f64): f64 {
   if (!hasSchedule(slot)) return nowUs;
   const at = scheduleAt(slot);
-  return load32(at + SCHEDULE_frozen) != 0 ? peekF64(at + SCHEDULE_atUs) : nowUs;
+  return load32(at + SCHEDULE_lowered) < 0 ? peekF64(at + SCHEDULE_atUs) : nowUs;
 }
 
 export function isFrozen(slot: usize): bool {
-  return hasSchedule(slot) && load32(scheduleAt(slot) + SCHEDULE_frozen) != 0;
+  return hasSchedule(slot) && load32(scheduleAt(slot) + SCHEDULE_lowered) < 0;
 }
 
 // The last promise: its virtual instant, and the epoch of its schedule.
@@ -134,6 +141,7 @@ export function promise(slot: usize, us: f64, nowUs: f64): bool {
   promisedEpoch = 0;
   if (!freezes && !hasSchedule(slot)) return false;
   readOrStart(slot, nowUs);
+  if (!frozen && lastUsOf(slot) <= nowUs) lowered = 0;
   if (freezes) {
     virtualAt = virtualOf(nowUs);
     atUs = nowUs;
@@ -262,6 +270,7 @@ function reschedule(slot: usize, old: usize, changedUs: f64): void {
   let stretch: f64 = 0;
   let pending: f64 = Infinity;
   let slowest: f64 = Infinity;
+  let lower: f64 = 0;
   for (let i = 0; i < count; i++) {
     const from = limitIn(old, i);
     const to = limitIn(live, i);
@@ -272,10 +281,11 @@ function reschedule(slot: usize, old: usize, changedUs: f64): void {
     }
     const held = (heldAtLast(slot, i, old, presentUs, left) as f64) / (priceOf(from) as f64);
     pending = min(pending, (flowOf(from) * left) / 1e6 + burstOf(from) - held);
+    if (priceOf(to) != 0) lower = max(lower, burstOf(from) - burstOf(to));
     stretch = max(stretch, flowOf(from) / flowOf(to));
   }
   // A clock set back may find promises of an unlimited set: all are due.
-  if (pending == Infinity) pending = 0;
+  pending = pending == Infinity ? 0 : pending + (lowered as f64);
   virtualAt = virtualOf(presentUs);
   // At most the tokens that the last restart has not granted yet, if it has not granted all.
   if (epoch != 0 && virtualAt < 0) pending = min(pending, tokensBefore(indexOf(slot)) - virtualAt);
@@ -283,10 +293,13 @@ function reschedule(slot: usize, old: usize, changedUs: f64): void {
   const isCoarse = abs(virtualAt) * slope * stretch > COARSEST;
   const restarts = isCoarse || !(left * stretch <= pending * perToken);
   const span = restarts ? pending * perToken : left * stretch;
+  // What is not counted is taken from the limits.
+  const counted = min<f64>(ceil(lower), (i32.MAX_VALUE - lowered) as f64);
+  lowered += counted as i32;
   for (let i = 0; i < count; i++) {
     const held = heldAtLast(slot, i, old, presentUs, left);
     const to = limitIn(live, i);
-    const zeroTime = movedTo(held, limitIn(old, i), to, span, restarts);
+    const zeroTime = movedTo(held, limitIn(old, i), to, span, restarts, counted);
     writeI64(zeroTimeAt(spareAt, i), tickOf(to, changedUs) + zeroTime);
   }
   if (restarts) begin(slot, changedUs, pending, perToken);
@@ -302,11 +315,11 @@ function reschedule(slot: usize, old: usize, changedUs: f64): void {
  * The zero-time under a new limit, from the change, that holds the same tokens at the end of the new
  * schedule.
  */
-function movedTo(held: i64, from: usize, to: usize, span: f64, restarts: bool): i64 {
+function movedTo(held: i64, from: usize, to: usize, span: f64, restarts: bool, counted: f64): i64 {
   const end = ticksIn(span, pace(priceOf(to), flowOf(to)));
   if (priceOf(from) == 0 || priceOf(to) == 0) return end;
   const same = priceOf(from) == priceOf(to) ? held : scale(held, priceOf(to), priceOf(from), MOST);
   if (restarts) return end - min<i64>(same, 0);
-  const lost = ticksUp(max<f64>(burstOf(from) - burstOf(to), 0), priceOf(to) as f64);
-  return end - (same - lost);
+  const lost = ticksUp(max<f64>(burstOf(from) - burstOf(to) - counted, 0), priceOf(to) as f64);
+  return end - min(capOf(to), same - lost);
 }

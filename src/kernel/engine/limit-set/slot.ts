@@ -1,9 +1,10 @@
 import { exchange64, load32, peek64, peekF64, readI64, writeF64, writeI64 } from '../accesses';
+import { joined } from '../arithmetic';
 import {
   CELL_nonce,
   SCHEDULE_atUs,
   SCHEDULE_epoch,
-  SCHEDULE_frozen,
+  SCHEDULE_lowered,
   SCHEDULE_slope,
   SCHEDULE_upTo,
   SCHEDULE_virtualAt,
@@ -218,13 +219,14 @@ export function copySchedule(slot: usize): void {
   writeI64(to + SCHEDULE_epoch, peek64(from + SCHEDULE_epoch));
 }
 
-/** Writes the spare slot's schedule; `frozen` and `epoch` share a word. */
+/** Writes the spare slot's schedule. The sign of `lowered` says whether it is frozen. */
 export function writeSchedule(
   atUs: f64,
   virtualAt: f64,
   slope: f64,
   upTo: i64,
   epoch: i32,
+  lowered: i32,
   isFrozen: bool,
 ): void {
   const to = scheduleAt(spareAt);
@@ -232,7 +234,7 @@ export function writeSchedule(
   writeF64(to + SCHEDULE_virtualAt, virtualAt);
   writeF64(to + SCHEDULE_slope, slope);
   writeI64(to + SCHEDULE_upTo, upTo);
-  writeI64(to + SCHEDULE_epoch, (epoch as i64) | ((isFrozen ? 1 : 0) << 32));
+  writeI64(to + SCHEDULE_epoch, joined(epoch, isFrozen ? lowered | i32.MIN_VALUE : lowered));
 }
 
 /** A zero-time of the spare slot. */
