@@ -75,6 +75,22 @@ describe.each(KERNELS)(
       expect(set.consumeOrDrain(10)).toBe(5);
     });
 
+    test('stops at a pause where the last call took tokens, though the first waiter read an earlier time', () => {
+      const { clock, set } = make([
+        { rate: 1000, burst: 5000 },
+        { rate: 1e5, burst: 1000 },
+      ]);
+      set.consumeOrDrain(1000);
+      set.reconfigure({ limits: [{ rate: 0 }, {}] });
+      clock.set(10);
+      expect(set.consumeOrDrain(1000)).toBe(1000);
+      clock.set(0);
+      const reservation = set.reserve(1);
+      clock.set(10);
+      set.reconfigure({ limits: [{ rate: 1000 }, { rate: 1 }] });
+      expect([reservation?.dueUs, set.reserve(1)?.dueUs]).toEqual([1_010_000, 2_010_000]);
+    });
+
     test('is paused while no limit has a rate: callers are served at the rate that returns', () => {
       const { clock, set } = make([
         { rate: Number.POSITIVE_INFINITY, burst: 10 },

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { ManualClock, type Reservation, TokenBucket } from '../../src/index.ts';
 import { BUCKET } from '../../src/memory/layout.ts';
 import { claimRecords } from '../support/cell.ts';
+import { PROMISING } from '../support/promising.ts';
 import { SEED } from '../support/random.ts';
 
 const BURST = 5;
@@ -15,6 +16,31 @@ interface Use {
   atUs: number;
   isReturned: boolean;
 }
+
+/** Whether a reservation can be cancelled after a return: while others wait, and if nobody does. */
+const CANCELS: readonly (readonly [string, boolean, boolean])[] = [
+  ['TokenBucket', true, false],
+  ['LeakyBucket', true, false],
+  ['LimitSet', true, true],
+  ['key of a KeyedLimitSet', true, true],
+  ['key of a KeyedTokenBucket', false, false],
+];
+
+test.each(CANCELS)('a reservation of a %s after tokens were returned', (name, inDebt, atOnce) => {
+  const cancelled = [0, 5].map((left) => {
+    const clock = ManualClock.create();
+    clock.advance(1000);
+    const made = PROMISING[name]?.make([{ rate: RATE, burst: BURST }], clock, 'wasm');
+    if (made === undefined) throw new Error(name);
+    const { limiter } = made;
+    clock.advance(1000);
+    limiter.consumeOrDrain(BURST - left);
+    const reservation = limiter.reserve(3, { maxWaitMs: 1000 });
+    limiter.returnTokens(1);
+    return reservation?.cancel();
+  });
+  expect(cancelled).toEqual([inDebt, atOnce]);
+});
 
 describe.each(['wasm', 'atomics'] as const)('returned tokens, with kernel %s,', (kernel) => {
   test('wake the next in line at once, on all threads', async () => {

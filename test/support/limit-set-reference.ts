@@ -210,8 +210,7 @@ export class LimitSetReference {
   }
 
   /** From the present to the instant for which a take is granted: 0 if now. */
-  #spanUs(tokens: number): Rational {
-    const present = this.#present;
+  #spanUs(tokens: number, present = this.#present): Rational {
     let span = ZERO;
     for (const i of this.#limits.keys()) {
       const arrived = this.#arrived(i, present);
@@ -279,12 +278,15 @@ export class LimitSetReference {
 
   /** Takes what {@link waitToTakeUs} allows, or charges tokens beyond that. */
   take(tokens: number, isCharge = false): Promised {
-    const present = this.#present;
+    let present = this.#present;
     const isPending = this.#isPendingAt(present);
     const isLater = tokens > 0 && !isCharge && (isPending || isAfter(this.#spanUs(tokens), ZERO));
+    const freezes = isLater && this.#isPaused && this.#schedule?.isFrozen !== true;
+    // What was taken later, if the clock was set back since, is no debt.
+    if (freezes) present = max(present, this.#chargedUs);
     const last = this.#lastUs ?? present;
     const span = isLater
-      ? this.#spanUs(tokens)
+      ? this.#spanUs(tokens, present)
       : isCharge && isPending
         ? max(last.minus(present), ZERO)
         : ZERO;
@@ -304,7 +306,7 @@ export class LimitSetReference {
     if (isLater) {
       if (!isPending && this.#schedule !== undefined) this.#schedule.lowered = 0;
       this.#lastUs = grantedUs;
-      if (this.#isPaused && this.#schedule?.isFrozen !== true) this.#freeze();
+      if (freezes) this.#freeze(present);
     }
     const schedule = this.#schedule;
     const virtual = schedule === undefined ? grantedUs : this.#virtualOf(schedule, grantedUs);
@@ -349,10 +351,10 @@ export class LimitSetReference {
     schedule.lowered = 0;
   }
 
-  #freeze(): void {
-    const schedule = this.#start(this.#now);
-    schedule.virtualAt = this.#virtualOf(schedule, this.#now);
-    schedule.atUs = this.#now;
+  #freeze(present: Rational): void {
+    const schedule = this.#start(present);
+    schedule.virtualAt = this.#virtualOf(schedule, present);
+    schedule.atUs = present;
     schedule.isFrozen = true;
   }
 

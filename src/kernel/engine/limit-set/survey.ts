@@ -14,6 +14,7 @@ import {
   known,
   limitIn,
   live,
+  originOf,
   pace,
   priceOf,
   restOf,
@@ -205,7 +206,17 @@ export function survey(slot: usize): f64 {
 }
 
 /** Promises the tokens for an instant that is not before the last promised one. */
-function grantLater(slot: usize, since: f64, last: f64): f64 {
+function grantLater(slot: usize, read: f64, last: f64): f64 {
+  let since = read;
+  // An old reading must not stop the schedule before others took what it would then owe.
+  const takenUs = isFirst ? originOf(live) : chargedUsOf(slot);
+  if (isPaused && presentUs < takenUs && (isFirst || !isFrozen(slot))) {
+    presentUs = takenUs;
+    since = sinceRecord(live, takenUs);
+    chargeAll(slot, since);
+    span = 0;
+    findSpan(since);
+  }
   span = max(span, last - presentUs);
   // The schedule of a pause has no instants.
   const wait = isPaused ? Infinity : span;
@@ -215,7 +226,7 @@ function grantLater(slot: usize, since: f64, last: f64): f64 {
   const grantedUs = presentUs + span;
   lastMoved = grantedUs - max(last, presentUs);
   writeLast(grantedUs);
-  signSpare(known, promise(slot, grantedUs, instantUs));
+  signSpare(known, promise(slot, grantedUs, presentUs));
   return wait;
 }
 
