@@ -5,7 +5,7 @@ export {
   type RateLimitErrorCode,
 } from './errors.ts';
 export type { WhenFull } from './kernel/constants.ts';
-export type { Key } from './kernel/keyed/message.ts';
+export type { Key } from './kernel/keyed/hash.ts';
 export { allOf } from './limiters/all-of.ts';
 export { attach } from './limiters/attach.ts';
 export { Bucket } from './limiters/bucket.ts';

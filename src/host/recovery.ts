@@ -1,8 +1,6 @@
 import { freeStripes } from '../kernel/counters.ts';
 import { freeSlots } from '../kernel/limit-set/slots.ts';
-import { semaphores } from '../kernel/semaphore/engine.ts';
-import { Owners } from '../kernel/semaphore/owners.ts';
-import { recoverSeats } from '../kernel/semaphore/recover.ts';
+import { Owners, recoverSeats, semaphores } from '../kernel/semaphore/owners.ts';
 import { kindAt } from '../limiters/named-limiter.ts';
 import { CELLS } from '../limiters/terms.ts';
 import { nonceOf } from '../memory/cell.ts';

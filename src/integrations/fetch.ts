@@ -1,5 +1,4 @@
-// Entry point `zerotime/fetch`. Uses only interfaces of the web platform.
-import type { Key } from '../kernel/keyed/message.ts';
+import type { Key } from '../kernel/keyed/hash.ts';
 import { shown } from '../options.ts';
 import { heldResponse } from './fetch/held-response.ts';
 import {
@@ -9,6 +8,8 @@ import {
   type OutgoingOptions,
 } from './outgoing/options.ts';
 import { Turns } from './outgoing/turns.ts';
+
+// Entry point `zerotime/fetch`. Uses only interfaces of the web platform.
 
 export type {
   OutgoingKeyedLimiter,

@@ -1,6 +1,5 @@
-// Entry point `zerotime/undici`. Imports only types from undici: you create the dispatcher.
 import type { Dispatcher } from 'undici';
-import type { Key } from '../kernel/keyed/message.ts';
+import type { Key } from '../kernel/keyed/hash.ts';
 import { checkPeer } from '../peers.ts';
 import {
   checkOutgoing,
@@ -13,6 +12,8 @@ import { Turns } from './outgoing/turns.ts';
 import { onBodyError } from './undici/body.ts';
 import { Pending } from './undici/pending.ts';
 import { watched } from './undici/watched.ts';
+
+// Entry point `zerotime/undici`. Imports only types from undici: you create the dispatcher.
 
 export type {
   OutgoingKeyedLimiter,

@@ -5,9 +5,28 @@ import type { Region } from '../memory/region.ts';
 import { isShared } from '../memory/shared-memory.ts';
 import { webAssembly } from '../memory/web-assembly.ts';
 import { shown } from '../options.ts';
-import { bytesOf } from './binary-text.ts';
-import type { CommonInstance } from './common-instance.ts';
-import { javascript } from './javascript.ts';
+import { type CommonInstance, javascript } from './javascript.ts';
+
+/** The character of the byte 0, and the number of bytes that need no prefix. */
+const FIRST = 40;
+const RADIX = 87;
+
+/** Decodes a binary that build/binary-text.mjs wrote as text. */
+export function bytesOf(text: string): Uint8Array {
+  const bytes = new TextEncoder().encode(text);
+  let size = 0;
+  let base = 0;
+  for (let i = 0; i < bytes.length; i++) {
+    const code = bytes[i] as number; // i is within the array
+    if (code < FIRST) {
+      base = (code - 32) * RADIX;
+    } else {
+      bytes[size++] = base + code - FIRST;
+      base = 0;
+    }
+  }
+  return bytes.subarray(0, size);
+}
 
 /** A module of the engine as written by build.mjs. */
 interface Build {

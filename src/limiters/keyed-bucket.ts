@@ -1,6 +1,6 @@
 import type { TokenKernel } from '../kernel/bucket/kernel.ts';
+import type { Key } from '../kernel/keyed/hash.ts';
 import type { KeyedKernel } from '../kernel/keyed/kernel.ts';
-import type { Key } from '../kernel/keyed/message.ts';
 import type { Bell } from '../memory/bell.ts';
 import type { KernelName } from '../memory/handle.ts';
 import type { CellKind } from '../memory/layout.ts';

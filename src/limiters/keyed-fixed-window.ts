@@ -1,6 +1,6 @@
 import { createKeyedCell, openKeyedCell } from '../kernel/keyed/cell.ts';
+import type { Key } from '../kernel/keyed/hash.ts';
 import { openKeyed } from '../kernel/keyed/host.ts';
-import type { Key } from '../kernel/keyed/message.ts';
 import type { KernelName } from '../memory/handle.ts';
 import { checkMade } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
@@ -17,13 +17,13 @@ import {
   type WindowLimit,
 } from './keyed-window-limits.ts';
 import { KeyLines } from './line.ts';
-import type { OpenOptions } from './opening.ts';
 import {
   checkShared,
   find,
   handleOf,
   type LimiterHandle,
   type OpenLimiter,
+  type OpenOptions,
   openByName,
 } from './opening.ts';
 import type { Region } from './region.ts';

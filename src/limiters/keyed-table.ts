@@ -1,12 +1,10 @@
 import { changesOf } from '../kernel/bucket/cell.ts';
 import type { Schedule } from '../kernel/bucket/schedule.ts';
 import { WHEN_FULL, type WhenFull } from '../kernel/constants.ts';
-import { BYTES_PER_KEY, MAX_CAPACITY } from '../kernel/keyed/cell.ts';
-import { KeyHash } from '../kernel/keyed/hash.ts';
-import type { KeyedKernel } from '../kernel/keyed/kernel.ts';
-import type { NameOf } from '../kernel/keyed/limits.ts';
-import type { Key } from '../kernel/keyed/message.ts';
-import type { Change } from '../kernel/keyed/table-change.ts';
+import { BYTES_PER_KEY, type NameOf } from '../kernel/keyed/cell.ts';
+import { type Key, KeyHash } from '../kernel/keyed/hash.ts';
+import type { Change, KeyedKernel } from '../kernel/keyed/kernel.ts';
+import { MAX_CAPACITY } from '../kernel/keyed/table-cell.ts';
 import type { Bell } from '../memory/bell.ts';
 import { type CellPlace, identityOf } from '../memory/cell.ts';
 import type { KernelName } from '../memory/handle.ts';

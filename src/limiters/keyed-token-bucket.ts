@@ -1,18 +1,22 @@
-import { createKeyedCell, type NewTable, openKeyedCell } from '../kernel/keyed/cell.ts';
+import {
+  createKeyedCell,
+  type NewTable,
+  openKeyedCell,
+  tableLimits,
+} from '../kernel/keyed/cell.ts';
 import { openKeyed } from '../kernel/keyed/host.ts';
-import { tableLimits } from '../kernel/keyed/limits.ts';
-import type { Change } from '../kernel/keyed/table-change.ts';
+import type { Change } from '../kernel/keyed/kernel.ts';
 import { checkOptions, joined, type Known } from '../known-options.ts';
 import type { Description } from './described.ts';
 import { KeyedBucket } from './keyed-bucket.ts';
 import { checkTable, TABLE_OPTIONS, type TableOptions } from './keyed-table.ts';
 import { type ContinuousLimit, tableSchedule } from './limit.ts';
-import type { OpenOptions } from './opening.ts';
 import {
   checkShared,
   find,
   type LimiterHandle,
   type OpenLimiter,
+  type OpenOptions,
   openByName,
   SHARED_OPTIONS,
 } from './opening.ts';

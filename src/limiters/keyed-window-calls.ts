@@ -1,4 +1,4 @@
-import type { Key } from '../kernel/keyed/message.ts';
+import type { Key } from '../kernel/keyed/hash.ts';
 import type { Decision } from './decision.ts';
 import { Described } from './described.ts';
 import type { KeyWindow } from './key-window.ts';

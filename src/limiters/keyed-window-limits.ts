@@ -1,6 +1,6 @@
 import { perInterval, type Schedule } from '../kernel/bucket/schedule.ts';
-import { type Limits, type TableLimit, tableLimits } from '../kernel/keyed/limits.ts';
-import type { Change } from '../kernel/keyed/table-change.ts';
+import { type Limits, type TableLimit, tableLimits } from '../kernel/keyed/cell.ts';
+import type { Change } from '../kernel/keyed/kernel.ts';
 import { checkOptions, joined, type Known } from '../known-options.ts';
 import { checkNumber } from '../options.ts';
 import { TABLE_OPTIONS, type TableOptions } from './keyed-table.ts';

@@ -1,16 +1,20 @@
 import { boundsOf, createWindowCell, openWindowCell } from '../kernel/window/cell.ts';
 import { openWindow } from '../kernel/window/host.ts';
-import { checkLimit, checkWindowLimit } from '../kernel/window/limit.ts';
-import { clockTicks, LOG_EPOCH_TICKS } from '../kernel/window/time.ts';
+import {
+  checkLimit,
+  checkWindowLimit,
+  clockTicks,
+  LOG_EPOCH_TICKS,
+} from '../kernel/window/limit.ts';
 import { checkOptions, joined, type Known } from '../known-options.ts';
 import { checkMade } from '../options.ts';
 import type { Description } from './described.ts';
-import type { OpenOptions } from './opening.ts';
 import {
   checkShared,
   find,
   type LimiterHandle,
   type OpenLimiter,
+  type OpenOptions,
   openByName,
   SHARED_OPTIONS,
   type SharedOptions,

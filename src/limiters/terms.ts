@@ -1,12 +1,9 @@
-import { openBucketCell } from '../kernel/bucket/cell.ts';
-import { liveRecord } from '../kernel/bucket/record.ts';
+import { liveRecord, openBucketCell } from '../kernel/bucket/cell.ts';
 import { WHEN_FULL } from '../kernel/constants.ts';
-import { openKeyedCell, readTable } from '../kernel/keyed/cell.ts';
-import { liveLimits as liveTableLimits } from '../kernel/keyed/limit-records.ts';
+import { liveLimits as liveTableLimits, openKeyedCell, readTable } from '../kernel/keyed/cell.ts';
 import { layoutOf, liveLimits, openLimitSetCell } from '../kernel/limit-set/cell.ts';
 import { configurationOf, openSemaphoreCell, permitsOf } from '../kernel/semaphore/cell.ts';
-import { boundsOf, openWindowCell } from '../kernel/window/cell.ts';
-import { liveWindow } from '../kernel/window/record.ts';
+import { boundsOf, liveWindow, openWindowCell } from '../kernel/window/cell.ts';
 import { openSometimesCell, readOccasions } from '../kernel/window/sometimes.ts';
 import type { CellPlace } from '../memory/cell.ts';
 import type { CellKind } from '../memory/layout.ts';

@@ -1,4 +1,4 @@
-import type { Limits, NameOf } from '../kernel/keyed/limits.ts';
+import type { Limits, NameOf } from '../kernel/keyed/cell.ts';
 import { checkOptions, type Known } from '../known-options.ts';
 import { MAX_KEYED_LIMITS } from '../memory/layout.ts';
 import { checkObject, shown } from '../options.ts';

@@ -1,6 +1,9 @@
-import { createArrivalsCell, openArrivalsCell } from '../../src/kernel/arrivals/cell.ts';
-import type { ArrivalsEngine } from '../../src/kernel/arrivals/engine.ts';
-import { HostedArrivals } from '../../src/kernel/arrivals/host.ts';
+import {
+  type ArrivalsEngine,
+  createArrivalsCell,
+  HostedArrivals,
+  openArrivalsCell,
+} from '../../src/kernel/arrivals/host.ts';
 import { Region } from '../../src/limiters/region.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { accessesTo } from '../../src/kernel/accesses.ts';
 import {
   arrivals,
   buckets,
@@ -8,6 +7,7 @@ import {
   semaphores,
   window,
 } from '../../src/kernel/build/modules.ts';
+import { accessesTo } from '../../src/kernel/javascript.ts';
 import type { Imports, Opened } from '../../src/kernel/open.ts';
 import type { KernelName } from '../../src/memory/handle.ts';
 import type { Region } from '../../src/memory/region.ts';

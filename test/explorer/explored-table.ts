@@ -1,8 +1,7 @@
 import { continuous, type Schedule } from '../../src/kernel/bucket/schedule.ts';
-import { openKeyedCell } from '../../src/kernel/keyed/cell.ts';
-import type { KeyedEngine } from '../../src/kernel/keyed/engine.ts';
+import { type Limits, openKeyedCell } from '../../src/kernel/keyed/cell.ts';
 import { HostedKeyed } from '../../src/kernel/keyed/host.ts';
-import type { Limits } from '../../src/kernel/keyed/limits.ts';
+import type { KeyedEngine } from '../../src/kernel/keyed/kernel.ts';
 import { Region } from '../../src/limiters/region.ts';
 import { type CellPlace, nonceOf } from '../../src/memory/cell.ts';
 import { type CellKind, REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
@@ -35,7 +34,7 @@ export function openTable(
 ): HostedKeyed {
   const place = tablePlace(buffer);
   const { region } = place;
-  const imports = { clock: { readClock: () => NOW_US } };
+  const imports = { host: { readClock: () => NOW_US } };
   return new HostedKeyed(
     exploredEngine<KeyedEngine>('keyed', kernel, region, imports),
     place,

@@ -1,5 +1,5 @@
 import { continuous, type Schedule } from '../../src/kernel/bucket/schedule.ts';
-import type { Limits } from '../../src/kernel/keyed/limits.ts';
+import type { Limits } from '../../src/kernel/keyed/cell.ts';
 import { createLimitSetCell, openLimitSetCell } from '../../src/kernel/limit-set/cell.ts';
 import { type LimitSetEngine, setImports } from '../../src/kernel/limit-set/engine.ts';
 import { HostedLimitSet } from '../../src/kernel/limit-set/host.ts';

@@ -3,9 +3,8 @@ import {
   createSemaphoreCell,
   openSemaphoreCell,
 } from '../../src/kernel/semaphore/cell.ts';
-import type { SemaphoreEngine } from '../../src/kernel/semaphore/engine.ts';
 import { HostedSemaphore, type Ownership, type Seat } from '../../src/kernel/semaphore/host.ts';
-import { Owners } from '../../src/kernel/semaphore/owners.ts';
+import { Owners, type SemaphoreEngine } from '../../src/kernel/semaphore/owners.ts';
 import { Region } from '../../src/limiters/region.ts';
 import { type CellPlace, nonceOf } from '../../src/memory/cell.ts';
 import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';

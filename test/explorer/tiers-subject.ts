@@ -1,6 +1,5 @@
 import { LATER, NEVER } from '../../src/kernel/bucket/kernel.ts';
-import { createKeyedCell } from '../../src/kernel/keyed/cell.ts';
-import { tableLimits } from '../../src/kernel/keyed/limits.ts';
+import { createKeyedCell, tableLimits } from '../../src/kernel/keyed/cell.ts';
 import { Region } from '../../src/limiters/region.ts';
 import type { ExploredKernel } from './explored-kernel.ts';
 import { NOW_US, openTable, tableSchedules } from './explored-table.ts';

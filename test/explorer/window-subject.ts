@@ -1,8 +1,7 @@
 import { FixedWindow, ManualClock, Region, SlidingLog, SlidingWindow } from '../../src/index.ts';
 import type { WordReceipt } from '../../src/kernel/bucket/kernel.ts';
 import { openWindowCell } from '../../src/kernel/window/cell.ts';
-import type { WindowEngine } from '../../src/kernel/window/engine.ts';
-import { HostedWindow } from '../../src/kernel/window/host.ts';
+import { HostedWindow, type WindowEngine } from '../../src/kernel/window/host.ts';
 import type { WindowKind } from '../../src/kernel/window/limit.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import {

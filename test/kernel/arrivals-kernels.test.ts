@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest';
 import { Region } from '../../src/index.ts';
-import { createArrivalsCell } from '../../src/kernel/arrivals/cell.ts';
-import { type HostedArrivals, openArrivals } from '../../src/kernel/arrivals/host.ts';
+import {
+  createArrivalsCell,
+  type HostedArrivals,
+  openArrivals,
+} from '../../src/kernel/arrivals/host.ts';
 import { CELL } from '../../src/memory/layout.ts';
 import { ReferenceArrivals } from '../support/arrivals-reference.ts';
 import { Random, SEED, SHARE } from '../support/random.ts';

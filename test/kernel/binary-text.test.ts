@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { bytesOf } from '../../src/kernel/binary-text.ts';
+import { bytesOf } from '../../src/kernel/open.ts';
 
 const module = new URL('../../src/kernel/build/binary-text.mjs', import.meta.url).href;
 const { textOf }: { textOf(binary: Uint8Array): string } = await import(module);

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { Region, TokenBucket } from '../../src/index.ts';
-import { bytesOf } from '../../src/kernel/binary-text.ts';
 import { createBucketCell } from '../../src/kernel/bucket/cell.ts';
 import { type HostedBucket, openBucket } from '../../src/kernel/bucket/host.ts';
 import type { WordPromise, WordReceipt } from '../../src/kernel/bucket/kernel.ts';
 import type { Schedule } from '../../src/kernel/bucket/schedule.ts';
 import { buckets, window } from '../../src/kernel/build/modules.ts';
+import { bytesOf } from '../../src/kernel/open.ts';
 import { Random, SEED, SHARE } from '../support/random.ts';
 import { randomSchedule } from '../support/random-schedule.ts';
 import { same, Twins } from '../support/twins.ts';

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type KernelName, Region } from '../../src/index.ts';
-import { KeyHash, openSipHash } from '../../src/kernel/keyed/hash.ts';
-import { type Key, KeyMessage } from '../../src/kernel/keyed/message.ts';
+import { type Key, KeyHash, KeyMessage, openSipHash } from '../../src/kernel/keyed/hash.ts';
 import { KEYED } from '../../src/memory/layout.ts';
 import { Random, SEED } from '../support/random.ts';
 import { SIPHASH_VECTORS, siphashReference } from '../support/siphash-reference.ts';

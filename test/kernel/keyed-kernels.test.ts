@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { Region } from '../../src/index.ts';
-import { bytesOf } from '../../src/kernel/binary-text.ts';
 import type { Receipt } from '../../src/kernel/bucket/kernel.ts';
 import { continuous, perInterval, type Schedule } from '../../src/kernel/bucket/schedule.ts';
 import { keyed, siphash } from '../../src/kernel/build/modules.ts';
 import type { WhenFull } from '../../src/kernel/constants.ts';
 import { createKeyedCell } from '../../src/kernel/keyed/cell.ts';
 import { type HostedKeyed, openKeyed } from '../../src/kernel/keyed/host.ts';
+import { bytesOf } from '../../src/kernel/open.ts';
 import {
   CELL,
   type CellKind,

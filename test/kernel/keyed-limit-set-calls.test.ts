@@ -2,7 +2,7 @@ import { test } from 'vitest';
 import type { Receipt } from '../../src/kernel/bucket/kernel.ts';
 import { continuous, type Schedule } from '../../src/kernel/bucket/schedule.ts';
 import type { WhenFull } from '../../src/kernel/constants.ts';
-import type { Limits } from '../../src/kernel/keyed/limits.ts';
+import type { Limits } from '../../src/kernel/keyed/cell.ts';
 import { type HostedKeyedLimitSet, openKeyedLimitSet } from '../../src/kernel/limit-set/host.ts';
 import { KEYED, SEED_BYTES } from '../../src/memory/layout.ts';
 import { Random, SEED, SHARE } from '../support/random.ts';

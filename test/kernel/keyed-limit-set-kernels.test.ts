@@ -1,11 +1,11 @@
 import { describe, expect, test, vi } from 'vitest';
-import { bytesOf } from '../../src/kernel/binary-text.ts';
 import { LATER, type Receipt } from '../../src/kernel/bucket/kernel.ts';
 import { continuous, type Schedule } from '../../src/kernel/bucket/schedule.ts';
 import { limitSets } from '../../src/kernel/build/modules.ts';
 import { FREE } from '../../src/kernel/constants.ts';
 import { openLimitSetCell } from '../../src/kernel/limit-set/cell.ts';
 import { type HostedKeyedLimitSet, openKeyedLimitSet } from '../../src/kernel/limit-set/host.ts';
+import { bytesOf } from '../../src/kernel/open.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import {
   ENTRY,

@@ -1,10 +1,8 @@
 import { expect, test } from 'vitest';
 import { Region } from '../../src/index.ts';
-import type { Place } from '../../src/kernel/bucket/kernel.ts';
-import { LATER, NEVER } from '../../src/kernel/bucket/kernel.ts';
-import type { Schedule } from '../../src/kernel/bucket/schedule.ts';
-import { continuous } from '../../src/kernel/bucket/schedule.ts';
-import type { Limits } from '../../src/kernel/keyed/limits.ts';
+import { LATER, NEVER, type Place } from '../../src/kernel/bucket/kernel.ts';
+import { continuous, type Schedule } from '../../src/kernel/bucket/schedule.ts';
+import type { Limits } from '../../src/kernel/keyed/cell.ts';
 import { createLimitSetCell } from '../../src/kernel/limit-set/cell.ts';
 import { limitSets } from '../../src/kernel/limit-set/engine.ts';
 import { HostedLimitSet } from '../../src/kernel/limit-set/host.ts';

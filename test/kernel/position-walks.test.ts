@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Position } from '../../src/kernel/bucket/position.ts';
+import type { Position } from '../../src/kernel/bucket/host.ts';
 import { continuous, perInterval } from '../../src/kernel/bucket/schedule.ts';
 import { SEED } from '../support/random.ts';
 import { KERNELS, PositionScene } from './positions.ts';

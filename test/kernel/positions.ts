@@ -1,7 +1,6 @@
 import { Region } from '../../src/index.ts';
 import { createBucketCell } from '../../src/kernel/bucket/cell.ts';
-import { type HostedBucket, openBucket } from '../../src/kernel/bucket/host.ts';
-import { Position } from '../../src/kernel/bucket/position.ts';
+import { type HostedBucket, openBucket, Position } from '../../src/kernel/bucket/host.ts';
 import type { Schedule } from '../../src/kernel/bucket/schedule.ts';
 import type { CellPlace } from '../../src/memory/cell.ts';
 

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { createSemaphoreCell } from '../../src/kernel/semaphore/cell.ts';
-import { semaphores } from '../../src/kernel/semaphore/engine.ts';
 import { HostedSemaphore, type Seat } from '../../src/kernel/semaphore/host.ts';
-import { Owners } from '../../src/kernel/semaphore/owners.ts';
+import { Owners, semaphores } from '../../src/kernel/semaphore/owners.ts';
 import { Region } from '../../src/limiters/region.ts';
 import { part, Random, SEED } from '../support/random.ts';
 import { type Asked, SemaphoreReference } from '../support/semaphore-reference.ts';

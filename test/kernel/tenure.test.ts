@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { Region } from '../../src/index.ts';
-import { createBucketCell } from '../../src/kernel/bucket/cell.ts';
+import { createBucketCell, RecordTenure } from '../../src/kernel/bucket/cell.ts';
 import { openBucket } from '../../src/kernel/bucket/host.ts';
-import { RecordTenure } from '../../src/kernel/bucket/record.ts';
 import { continuous } from '../../src/kernel/bucket/schedule.ts';
 import { createLimitSetCell } from '../../src/kernel/limit-set/cell.ts';
 import { openLimitSet } from '../../src/kernel/limit-set/host.ts';

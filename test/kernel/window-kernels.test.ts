@@ -1,18 +1,18 @@
 import { expect, test } from 'vitest';
 import { Region } from '../../src/index.ts';
 import type { Receipt } from '../../src/kernel/bucket/kernel.ts';
-import { boundsOf, createWindowCell } from '../../src/kernel/window/cell.ts';
+import { boundsOf, createWindowCell, liveWindow } from '../../src/kernel/window/cell.ts';
 import { openWindow } from '../../src/kernel/window/host.ts';
 import type { SometimesKernel, WindowKernel } from '../../src/kernel/window/kernel.ts';
 import {
+  clockTicks,
   countBitsOf,
+  LOG_EPOCH_TICKS,
   lowBitsOf,
   type WindowKind,
   type WindowLimit,
 } from '../../src/kernel/window/limit.ts';
-import { liveWindow } from '../../src/kernel/window/record.ts';
 import { createSometimesCell, openSometimes } from '../../src/kernel/window/sometimes.ts';
-import { clockTicks, LOG_EPOCH_TICKS } from '../../src/kernel/window/time.ts';
 import { CELL, WINDOW } from '../../src/memory/layout.ts';
 import { Random, SEED, SHARE } from '../support/random.ts';
 import { RandomTime } from '../support/random-time.ts';

@@ -12,9 +12,8 @@ import {
   TokenBucket,
 } from '../../src/index.ts';
 import { continuous } from '../../src/kernel/bucket/schedule.ts';
-import { createKeyedCell } from '../../src/kernel/keyed/cell.ts';
+import { createKeyedCell, tableLimits } from '../../src/kernel/keyed/cell.ts';
 import { openKeyed } from '../../src/kernel/keyed/host.ts';
-import { tableLimits } from '../../src/kernel/keyed/limits.ts';
 
 // A thread that changes a limit reads its clock, and may then stand still while others call. Nothing
 // of a higher rate may arrive from before their calls. Simulated by a clock that makes those calls

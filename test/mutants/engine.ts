@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { NOTES } from '../../src/kernel/limit-set/notes.ts';
+import { NOTES } from '../../src/kernel/limit-set/engine.ts';
 import { type WasmMemory, webAssembly } from '../../src/memory/web-assembly.ts';
 import { compiled } from '../explorer/compiled.ts';
 
@@ -58,8 +58,8 @@ export class Instance {
     const imports = {
       env: { memory },
       mutants: { active, stopped, reached, saw },
-      clock: { readClock },
-      notes: {
+      host: {
+        readClock,
         report: (...args: Parameters<typeof NOTES.report>) => {
           this.#notes.push(...args);
           NOTES.report(...args);

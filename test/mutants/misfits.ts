@@ -1,6 +1,6 @@
 // Which mutants a compiler's complaints are about.
 
-/** Where complaints are: `in engine/bucket/bucket.ts(115,271)`. */
+/** Where complaints are: `in engine/buckets.ts(115,271)`. */
 const PLACE = /in (\S+)\((\d+),(\d+)\)/g;
 const MUTANT = /__is\((\d+)\)\)? (?:\? \(|\{ )/g;
 const OPENING = '({';

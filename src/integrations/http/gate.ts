@@ -1,4 +1,4 @@
-import type { Key } from '../../kernel/keyed/message.ts';
+import type { Key } from '../../kernel/keyed/hash.ts';
 import { checkDecision, type Decision } from '../../limiters/decision.ts';
 import { shown } from '../../options.ts';
 import { Reports } from '../callbacks/reports.ts';

@@ -1,4 +1,4 @@
-import type { Key } from '../../kernel/keyed/message.ts';
+import type { Key } from '../../kernel/keyed/hash.ts';
 import { checkOptions, type Known } from '../../known-options.ts';
 import type { Decision } from '../../limiters/decision.ts';
 import { type HeaderOptions, rateLimitHeaders } from '../../limiters/headers.ts';

@@ -3,9 +3,10 @@ import { HandleError } from '../../errors.ts';
 import {
   checkSmoothing,
   createArrivalsCell,
+  type HostedArrivals,
+  openArrivals,
   openArrivalsCell,
-} from '../../kernel/arrivals/cell.ts';
-import { type HostedArrivals, openArrivals } from '../../kernel/arrivals/host.ts';
+} from '../../kernel/arrivals/host.ts';
 import { TokenBucket } from '../../limiters/token-bucket.ts';
 import { nonceOf } from '../../memory/cell.ts';
 import { readFields } from '../../memory/read-fields.ts';

@@ -1,4 +1,4 @@
-import type { Key } from '../../kernel/keyed/message.ts';
+import type { Key } from '../../kernel/keyed/hash.ts';
 import { checkOptions, type Known } from '../../known-options.ts';
 import { checkAtOnce } from '../../limiters/at-once.ts';
 import { checkLimiter, isKeyed, type Limiter, type WaitOptions } from '../../limiters/limiter.ts';

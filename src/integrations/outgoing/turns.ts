@@ -1,5 +1,5 @@
 import { RateLimitError } from '../../errors.ts';
-import type { Key } from '../../kernel/keyed/message.ts';
+import type { Key } from '../../kernel/keyed/hash.ts';
 import { Lane, within } from '../../limiters/lane.ts';
 import { isKeyed } from '../../limiters/limiter.ts';
 import { meet, meetNow } from '../../limiters/meeting.ts';

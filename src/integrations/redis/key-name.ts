@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Key } from '../../kernel/keyed/message.ts';
+import type { Key } from '../../kernel/keyed/hash.ts';
 import { shown } from '../../options.ts';
 
 // Braces would select the cluster node, so user-chosen keys could overload a single node. Lone

@@ -1,5 +1,5 @@
 import type { Schedule } from '../../kernel/bucket/schedule.ts';
-import type { Limits } from '../../kernel/keyed/limits.ts';
+import type { Limits } from '../../kernel/keyed/cell.ts';
 import type { ContinuousLimit, Schedules } from '../../limiters/limit.ts';
 
 /** A process's share of a limit: at least one token. */

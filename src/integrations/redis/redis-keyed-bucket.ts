@@ -1,6 +1,6 @@
-import { MAX_CAPACITY } from '../../kernel/keyed/cell.ts';
-import type { Key } from '../../kernel/keyed/message.ts';
-import { tightest } from '../../kernel/limit-set/notes.ts';
+import type { Key } from '../../kernel/keyed/hash.ts';
+import { MAX_CAPACITY } from '../../kernel/keyed/table-cell.ts';
+import { tightest } from '../../kernel/limit-set/engine.ts';
 import { checkOptions } from '../../known-options.ts';
 import { PROMISES } from '../../limiters/at-once.ts';
 import type { KeyBucket } from '../../limiters/keyed-bucket.ts';

@@ -1,4 +1,4 @@
-import type { Key } from '../../kernel/keyed/message.ts';
+import type { Key } from '../../kernel/keyed/hash.ts';
 import { joined, type Known } from '../../known-options.ts';
 import type { Description } from '../../limiters/described.ts';
 import { KeyedLimitSet } from '../../limiters/keyed-limit-set.ts';

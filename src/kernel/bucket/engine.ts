@@ -1,11 +1,17 @@
+import { HandleError } from '../../errors.ts';
 import { buckets as build } from '../build/modules.ts';
 import { EngineModule } from '../open.ts';
-import type { Outcome, WordReceipt } from './kernel.ts';
+import type { DueInstant, Outcome, WordPromise, WordReceipt } from './kernel.ts';
 
 /** A limit in ticks: see `Schedule`. */
 type Limit = [pace: number, burst: number, ticksPerToken: number, fillTicks: number];
 /** The index of a token: see `TokenIndex`. */
-type Index = [low: number, high: number, fractionLow: number, fractionHigh: number];
+export type TokenIndexWords = [
+  low: number,
+  high: number,
+  fractionLow: number,
+  fractionHigh: number,
+];
 
 /** The halves of two words that identify an admission: see `WordReceipt`. */
 export type ReceiptWords = [low: number, high: number, costLow: number, costHigh: number];
@@ -28,8 +34,22 @@ export interface EngineResults extends AdmissionResults {
   outcomeNextUs(): number;
 }
 
+/** The results about the token for which the last admission waits, and of `dueUs`. */
+export interface PromiseResults {
+  /** Prepares the index of the last admission's token. */
+  findPromise(): void;
+  promiseGeneration(): number;
+  promiseLimit(): number;
+  indexLow(): number;
+  indexHigh(): number;
+  fractionLow(): number;
+  fractionHigh(): number;
+  liveGeneration(): number;
+  liveSinceUs(): number;
+}
+
 /** The engine's operations on buckets. Results below {@link NEVER} are failures. */
-export interface BucketEngine extends EngineResults {
+export interface BucketEngine extends EngineResults, PromiseResults {
   createBucket(...call: [cell: number, nowUs: number, ...Limit, initial: number]): number;
   acquire(cell: number, nowUs: number, tokens: number, maxWaitUs: number): number;
   decide(cell: number, nowUs: number, tokens: number): number;
@@ -46,20 +66,10 @@ export interface BucketEngine extends EngineResults {
   /** The reason for the last failure. */
   failure(): number;
   charge(cell: number, nowUs: number, tokens: number): number;
-  /** Prepares the index of the last admission's token. */
-  findPromise(): void;
-  promiseGeneration(): number;
-  promiseLimit(): number;
-  indexLow(): number;
-  indexHigh(): number;
-  fractionLow(): number;
-  fractionHigh(): number;
   /** NaN after a failure. */
-  dueUs(...call: [cell: number, ...Index]): number;
-  liveGeneration(): number;
-  liveSinceUs(): number;
+  dueUs(...call: [cell: number, ...TokenIndexWords]): number;
   cancelMoved(
-    ...call: [cell: number, limit: number, ...Index, costLow: number, costHigh: number]
+    ...call: [cell: number, limit: number, ...TokenIndexWords, costLow: number, costHigh: number]
   ): number;
   /** Makes the next call read its record anew. */
   forget(): void;
@@ -87,5 +97,37 @@ export function readOutcome(engine: EngineResults, wait: number): Outcome {
   };
 }
 
+export function readPromise(engine: PromiseResults): WordPromise {
+  engine.findPromise();
+  return {
+    generation: engine.promiseGeneration(),
+    limit: engine.promiseLimit(),
+    low: engine.indexLow(),
+    high: engine.indexHigh(),
+    fractionLow: engine.fractionLow(),
+    fractionHigh: engine.fractionHigh(),
+  };
+}
+
+export function readDue(engine: PromiseResults, dueUs: number): DueInstant {
+  return { dueUs, generation: engine.liveGeneration(), sinceUs: engine.liveSinceUs() };
+}
+
 /** The engine of buckets. */
 export const buckets = /* @__PURE__ */ new EngineModule<BucketEngine>(build);
+
+/** The answer of a call whose negative answers are failures. */
+export function sound(answer: number): number {
+  if (answer < 0) fail();
+  return answer;
+}
+
+/** Throws the error for a call that failed. */
+export function fail(): never {
+  throw new HandleError('ERR_REGION_DAMAGED', "the clock or the limiter's origin is invalid");
+}
+
+/** The same for a table or a limit set. */
+export function failTable(): never {
+  throw new HandleError('ERR_REGION_DAMAGED', 'the clock, an entry or a limit is invalid');
+}

@@ -1,77 +1,140 @@
 import type { CellPlace } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
-import { BucketHost } from './bucket-host.ts';
-import { buckets, readOutcome, readReceipt } from './engine.ts';
-import { fail, sound } from './failure.ts';
+import { BUCKET } from '../../memory/layout.ts';
+import { awaitClaims } from '../claims.ts';
+import { Counters } from '../counters.ts';
+import type { Opened } from '../open.ts';
+import { liveRecord, RecordTenure } from './cell.ts';
+import {
+  type BucketEngine,
+  buckets,
+  fail,
+  readDue,
+  readOutcome,
+  readPromise,
+  readReceipt,
+  sound,
+} from './engine.ts';
 import {
   AGAIN,
+  BUSY,
   type BucketKernel,
   type DueInstant,
+  type LimiterStats,
   NEVER,
   type Outcome,
   type Place,
+  type Receipt,
   type Tenure,
   type WordPromise,
   type WordReceipt,
 } from './kernel.ts';
-import { Position } from './position.ts';
-import { liveRecord, RecordTenure } from './record.ts';
 import type { Schedule } from './schedule.ts';
+
+/** The kernel's answers about an admission. */
+interface Promising {
+  promise(): WordPromise;
+  due(promise: WordPromise): DueInstant;
+  cancelMoved(promise: WordPromise, receipt: WordReceipt): boolean;
+}
+
+/**
+ * A reservation's place in the bucket's queue. Changes of the limit and returned tokens move its
+ * instant, but never its place.
+ */
+export class Position implements Place {
+  readonly #kernel: Promising;
+  readonly #promise: WordPromise;
+  #generation: number;
+  #dueUs: number;
+  /** Whether it was due when a record went live; nothing can move it any more. */
+  #isPast = false;
+
+  /** For the kernel's last admission; `dueUs` is the promised instant. */
+  constructor(kernel: Promising, dueUs: number) {
+    this.#kernel = kernel;
+    this.#promise = kernel.promise();
+    this.#generation = this.#promise.generation;
+    this.#dueUs = dueUs;
+  }
+
+  /** The instant, in microseconds, at which the tokens are due; Infinity while none arrive. */
+  dueUs(): number {
+    if (this.#isPast) return this.#dueUs;
+    const { dueUs, generation, sinceUs } = this.#kernel.due(this.#promise);
+    if (generation === this.#generation) return this.#dueUs;
+    this.#generation = generation;
+    this.#isPast = dueUs <= sinceUs;
+    this.#dueUs = this.#isPast ? Math.min(this.#dueUs, sinceUs) : dueUs;
+    return this.#dueUs;
+  }
+
+  /** Cancels the reservation if only returned tokens have moved the bucket since. */
+  cancel(receipt: Receipt): boolean {
+    return this.#kernel.cancelMoved(this.#promise, receipt as WordReceipt); // it issues no others
+  }
+}
 
 /** After as many, a change no longer insists that no call came after its clock was read. */
 const MOST_LOOKS = 100;
 
-/** A bucket with one limit. */
-export class HostedBucket extends BucketHost implements BucketKernel {
+/** A bucket with one limit, on the engine, which does all the work except counting. */
+export class HostedBucket implements BucketKernel {
+  readonly name: KernelName;
+  readonly #engine: BucketEngine;
+  readonly #place: CellPlace;
+  readonly #cell: number;
+  readonly #counters: Counters | undefined;
+
+  constructor({ engine, name }: Opened<BucketEngine>, place: CellPlace) {
+    this.name = name;
+    this.#engine = engine;
+    this.#place = place;
+    this.#cell = place.offset;
+    this.#counters = Counters.open(place);
+    // The cell may lie where another bucket was, in reused memory.
+    engine.forget();
+  }
+
   acquire(nowUs: number, tokens: number, maxWaitUs: number): number {
-    const wait = this.engine.acquire(this.cell, nowUs, tokens, maxWaitUs);
-    if (wait < NEVER && this.mends(wait)) return this.acquire(nowUs, tokens, maxWaitUs);
-    return this.counted(wait, tokens);
+    const wait = this.#engine.acquire(this.#cell, nowUs, tokens, maxWaitUs);
+    if (wait < NEVER && this.#mends(wait)) return this.acquire(nowUs, tokens, maxWaitUs);
+    return this.#counted(wait, tokens);
   }
 
   decide(nowUs: number, tokens: number): Outcome {
-    const wait = this.engine.decide(this.cell, nowUs, tokens);
-    if (this.mends(wait)) return this.decide(nowUs, tokens);
-    return readOutcome(this.engine, this.counted(wait, tokens));
+    const wait = this.#engine.decide(this.#cell, nowUs, tokens);
+    if (this.#mends(wait)) return this.decide(nowUs, tokens);
+    return readOutcome(this.#engine, this.#counted(wait, tokens));
   }
 
   drain(nowUs: number, tokens: number): number {
-    const taken = this.engine.drain(this.cell, nowUs, tokens);
-    return this.mends(taken) ? this.drain(nowUs, tokens) : this.drained(taken, tokens);
+    const taken = this.#engine.drain(this.#cell, nowUs, tokens);
+    return this.#mends(taken) ? this.drain(nowUs, tokens) : this.#drained(taken, tokens);
   }
 
   charge(nowUs: number, tokens: number): number {
-    const wait = this.engine.charge(this.cell, nowUs, tokens);
-    return this.mends(wait) ? this.charge(nowUs, tokens) : this.counted(wait, tokens);
+    const wait = this.#engine.charge(this.#cell, nowUs, tokens);
+    return this.#mends(wait) ? this.charge(nowUs, tokens) : this.#counted(wait, tokens);
   }
 
   returnTokens(nowUs: number, tokens: number): boolean {
-    const moved = this.engine.returnTokens(this.cell, nowUs, tokens);
-    return this.mends(moved) ? this.returnTokens(nowUs, tokens) : sound(moved) === 1;
+    const moved = this.#engine.returnTokens(this.#cell, nowUs, tokens);
+    return this.#mends(moved) ? this.returnTokens(nowUs, tokens) : sound(moved) === 1;
   }
 
   receipt(): WordReceipt {
-    return readReceipt(this.engine);
+    return readReceipt(this.#engine);
   }
 
   promise(): WordPromise {
-    const { engine } = this;
-    engine.findPromise();
-    return {
-      generation: engine.promiseGeneration(),
-      limit: engine.promiseLimit(),
-      low: engine.indexLow(),
-      high: engine.indexHigh(),
-      fractionLow: engine.fractionLow(),
-      fractionHigh: engine.fractionHigh(),
-    };
+    return readPromise(this.#engine);
   }
 
   due({ low, high, fractionLow, fractionHigh }: WordPromise): DueInstant {
-    const { engine } = this;
-    const dueUs = engine.dueUs(this.cell, low, high, fractionLow, fractionHigh);
+    const dueUs = this.#engine.dueUs(this.#cell, low, high, fractionLow, fractionHigh);
     if (Number.isNaN(dueUs)) fail();
-    return { dueUs, generation: engine.liveGeneration(), sinceUs: engine.liveSinceUs() };
+    return readDue(this.#engine, dueUs);
   }
 
   position(dueUs: number): Place {
@@ -79,32 +142,33 @@ export class HostedBucket extends BucketHost implements BucketKernel {
   }
 
   tenure(): Tenure {
-    return new RecordTenure(this.place);
+    return new RecordTenure(this.#place);
   }
 
   cancelMoved(promise: WordPromise, { costLow, costHigh }: WordReceipt): boolean {
     const { limit, low, high, fractionLow, fractionHigh } = promise;
-    const at = [this.cell, limit, low, high, fractionLow, fractionHigh] as const;
-    return this.engine.cancelMoved(...at, costLow, costHigh) !== 0;
+    const at = [this.#cell, limit, low, high, fractionLow, fractionHigh] as const;
+    return this.#engine.cancelMoved(...at, costLow, costHigh) !== 0;
   }
 
   cancel({ low, high, costLow, costHigh }: WordReceipt): boolean {
-    return this.engine.cancel(this.cell, low, high, costLow, costHigh) !== 0;
+    return this.#engine.cancel(this.#cell, low, high, costLow, costHigh) !== 0;
   }
 
   balance(nowUs: number): number {
-    const tokens = this.engine.balance(this.cell, nowUs);
-    if (Number.isNaN(tokens) && this.mends(this.engine.failure())) return this.balance(nowUs);
-    return this.held(tokens);
+    const tokens = this.#engine.balance(this.#cell, nowUs);
+    if (!Number.isNaN(tokens)) return tokens;
+    if (this.#mends(this.#engine.failure())) return this.balance(nowUs);
+    fail();
   }
 
   timeUntil(nowUs: number, tokens: number): number {
-    const us = this.engine.timeUntil(this.cell, nowUs, tokens);
-    return this.mends(us) ? this.timeUntil(nowUs, tokens) : sound(us);
+    const us = this.#engine.timeUntil(this.#cell, nowUs, tokens);
+    return this.#mends(us) ? this.timeUntil(nowUs, tokens) : sound(us);
   }
 
   schedule(): Schedule {
-    return liveRecord(this.place).schedule;
+    return liveRecord(this.#place).schedule;
   }
 
   /**
@@ -113,16 +177,44 @@ export class HostedBucket extends BucketHost implements BucketKernel {
    */
   reconfigure(readClock: () => number, change: (inForce: Schedule) => Schedule): void {
     for (let attempt = 1; ; attempt++) {
-      this.engine.look(this.cell);
+      this.#engine.look(this.#cell);
       const { pace, burst, ticksPerToken, fillTicks } = change(this.schedule());
       const limit = [pace, burst, ticksPerToken, fillTicks] as const;
       // Threads that call all the time change the word faster than this can look and read a clock.
       const bound = attempt < MOST_LOOKS;
-      const outcome = this.engine.reconfigure(this.cell, readClock(), ...limit, bound);
-      if (outcome === AGAIN || this.mends(outcome)) continue;
+      const outcome = this.#engine.reconfigure(this.#cell, readClock(), ...limit, bound);
+      if (outcome === AGAIN || this.#mends(outcome)) continue;
       sound(outcome);
       return;
     }
+  }
+
+  /** The number of races that the last call lost. */
+  get lostRaces(): number {
+    return this.#engine.lostRaces();
+  }
+
+  stats(): LimiterStats | undefined {
+    return this.#counters?.sum();
+  }
+
+  /** Whether to repeat a call that failed because all records were claimed. */
+  #mends(failure: number): boolean {
+    return failure === BUSY && awaitClaims(this.#place, BUCKET.claims);
+  }
+
+  /** Counts a call by its wait, which it returns. */
+  #counted(wait: number, tokens: number): number {
+    if (wait < NEVER) fail();
+    this.#counters?.count(wait < 0 ? 0 : tokens, wait < 0, this.lostRaces);
+    return wait;
+  }
+
+  /** Counts a call that took as many of these tokens as there were. */
+  #drained(taken: number, tokens: number): number {
+    if (taken < 0) fail();
+    this.#counters?.count(taken, taken === 0 && tokens >= 1, this.lostRaces);
+    return taken;
   }
 }
 

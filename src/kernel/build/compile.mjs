@@ -98,9 +98,12 @@ const INLINED_NAMES = [
 ].flatMap((line) => line.split(' '));
 const INLINED = new RegExp(`^(?=(?:export )?function (${INLINED_NAMES.join('|')})\\()`, 'gm');
 
-/** Files replaced in some modules: the two forms of a table's state words. */
+/** Files replaced in some modules: the two forms of a table's state words and limits. */
 const REPLACED = {
-  'limit-sets': { 'engine/keyed/word.ts': 'engine/limit-set/word.ts' },
+  'limit-sets': {
+    'engine/keyed/word.ts': 'engine/limit-set/word.ts',
+    'engine/keyed/new-limits.ts': 'engine/limit-set/new-limits.ts',
+  },
 };
 
 let constants;

@@ -1,4 +1,4 @@
-import { bitsOf, exchange32, exchange64, load32, load64 } from './accesses';
+import { add32, bitsOf, exchange32, exchange64, load32, load64 } from './accesses';
 import {
   CELL_word,
   CLAIM_BITS,
@@ -65,6 +65,19 @@ export function claimRecord(cell: usize, claimsAt: usize, attempts: i32): i32 {
 export function claimUnseen(claimsAt: usize): void {
   at = claimsAt;
   takeovers = takeoversOf(load64(claimsAt));
+}
+
+/** The next generation of a cell's records, never 0. `at`: the number of those before. */
+export function nextGeneration(at: usize): i32 {
+  while (true) {
+    const generation = (add32(at, 1) + 1) & 0x7fffffff;
+    if (generation != 0) return generation;
+  }
+}
+
+/** Makes the claimed record live by an exchange of its cell's word; false if one was faster. */
+export function publishRecord(cell: usize, word: i64, next: i64): bool {
+  return isClaimed() && exchange64(cell + CELL_word, word, next) == word;
 }
 
 /** Whether the last claim has not been taken over. */

@@ -1,7 +1,18 @@
 import { add64, load32, load64 } from './accesses';
 import { joined, round, unitsBefore } from './arithmetic';
+import {
+  burst,
+  capTicks,
+  costOf,
+  findIndex,
+  readLimit,
+  tickOf,
+  ticksPerMicro,
+  ticksPerToken,
+  tokensOf,
+  untilHeld,
+} from './bucket/limit';
 import { dueAt, leaveLive } from './bucket/reservation';
-import { findIndex, tickOf } from './bucket/token-index';
 import {
   DAMAGED,
   INDEX_MASK,
@@ -15,8 +26,10 @@ import {
   ZERO_TIME_SHIFT,
 } from './constants';
 import { wholeTokens } from './decision';
+import { openChanges } from './keyed/change';
 import {
   ANY,
+  begin,
   chargeKey,
   chargeShared,
   heldTicks,
@@ -24,11 +37,11 @@ import {
   look,
   lookAtShared,
   openCharges,
+  renew,
   seenState,
   STALE,
 } from './keyed/charge';
-import { beginClaims, countAbove, openClaims } from './keyed/claim';
-import { openChanges } from './keyed/change';
+import { countAbove, openClaims } from './keyed/claim';
 import {
   forgetLimit,
   isInForce,
@@ -41,31 +54,19 @@ import {
   tier,
 } from './keyed/limits';
 import { heldBefore, instantUs, longestWait, setInstant } from './keyed/state';
-import { endOfTable, openTable, seek } from './keyed/table';
+import { endOfTable, openTable } from './keyed/table';
 import { openWords } from './keyed/word';
-import {
-  burst,
-  capTicks,
-  costOf,
-  readLimit,
-  ticksPerMicro,
-  ticksPerToken,
-  tokensOf,
-  untilHeld,
-} from './bucket/limit';
-import { beginRaces, forgetEntry, leaveCost, leaveOutcome, leaveWord, word } from './results';
+import { forgetEntry, leaveCost, leaveOutcome, leaveWord, word } from './results';
 
 // The operations on a table's buckets, by the halves of a key's hash. An instance serves one table
 // of one thread. Keys without a place share a bucket, unless `whenFull` says otherwise.
 
 export { beginChange, publishChange, putLimit } from './keyed/change';
 export { reclaimed } from './keyed/claim';
-export { holdAs } from './holder';
-export { block } from './keyed/debt';
+export { block, cancel, reset, returnTokens } from './keyed/return';
 export { useTier } from './keyed/limits';
 export { liveGeneration, liveSinceUs } from './bucket/reservation';
-export { fractionHigh, fractionLow, indexHigh, indexLow } from './bucket/token-index';
-export { cancel, returnTokens, reset } from './keyed/return';
+export { fractionHigh, fractionLow, indexHigh, indexLow } from './bucket/limit';
 export { longestProbe } from './keyed/table';
 export {
   lostRaces,
@@ -103,24 +104,6 @@ export function open(
   openLimits(cell, records, limits);
   openChanges(cell);
   return learnLimit();
-}
-
-/** Starts a call under the limit that this thread knows; false if it is invalid. */
-export function begin(high: u32, low: u32, nowUs: f64): bool {
-  seek(high, low);
-  beginClaims();
-  beginRaces();
-  // A call that finds the limits changed since, when it has read what it decides on, renews them.
-  if (known < 0) return renew(nowUs);
-  setInstant(nowUs);
-  return true;
-}
-
-/** Reads the limits again if they have changed; false if they are invalid. */
-export function renew(nowUs: f64): bool {
-  const isSound = learnLimit();
-  setInstant(nowUs);
-  return isSound;
 }
 
 function countPlaceless(): void {
@@ -245,7 +228,7 @@ export function timeUntil(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
   return DAMAGED;
 }
 
-// Reserved tokens. Each limit counts its tokens as they arrive: see bucket/token-index.ts.
+// Reserved tokens. Each limit counts its tokens as they arrive: see bucket/limit.ts.
 
 /** Computes the index of the last admission's last token, which is not due yet. */
 export function findPromise(): void {

@@ -1,4 +1,4 @@
-import { exchange64 } from './accesses';
+import { exchange64, load64 } from './accesses';
 import { joined } from './arithmetic';
 import {
   CELL_word,
@@ -9,10 +9,20 @@ import {
   WINDOW_OUTCOME_changed,
 } from './constants';
 import { word as known } from './results';
-import { fixedReconfigureAt, fixedReturnAt, fixedTakeAt } from './window/fixed-window';
-import { bitsIn, forget, generationOf, recordOf } from './window/record';
+import { fixedReconfigureAt, fixedTakeAt, isWindowOver } from './window/fixed-window';
+import {
+  bitsIn,
+  countOf,
+  forget,
+  generationOf,
+  inWord,
+  placeOf,
+  recordOf,
+  remember,
+  wordOf,
+} from './window/record';
 import { logReconfigureAt, logTakeAt } from './window/sliding-log';
-import { slidingReconfigureAt, slidingReturnAt, slidingTakeAt } from './window/sliding-window';
+import { isSlotOver, slidingReconfigureAt, slidingTakeAt } from './window/sliding-window';
 import { forgetOccasions } from './window/sometimes';
 
 // The exports of the module for windows, logs and `Sometimes`. `kind` and `places`, the entries of
@@ -21,7 +31,7 @@ import { forgetOccasions } from './window/sometimes';
 
 export { lostRaces, receiptHigh, receiptLow } from './results';
 export { fixedTake } from './window/fixed-window';
-export { windowFullUs, windowLeft, windowNextUs, windowWaitUs } from './window/instant';
+export { windowFullUs, windowLeft, windowNextUs, windowWaitUs } from './window/record';
 export {
   windowLimit,
   windowLook,
@@ -68,7 +78,7 @@ export function windowTakeAt(
   return fixedTakeAt(cell, kind, nowUs, least, most, survey, object);
 }
 
-/** Puts back up to `tokens` of the window or slot at a place; returns their number. */
+/** Puts back up to `tokens` of a window or slot, unless it is over; returns their number. */
 export function windowReturnAt(
   cell: usize,
   kind: i32,
@@ -78,8 +88,22 @@ export function windowReturnAt(
   high: i32,
 ): i32 {
   const place = joined(low, high);
-  if (kind == SLIDING) return slidingReturnAt(cell, nowUs, tokens, place);
-  return fixedReturnAt(cell, nowUs, tokens, place);
+  let word = wordOf(cell);
+  while (true) {
+    const isSliding = kind == SLIDING;
+    const isOver = isSliding ? isSlotOver(cell, word, nowUs) : isWindowOver(cell, word, nowUs);
+    const bits = bitsIn(recordOf(cell, word));
+    const isMine = placeOf(word, bits) == place;
+    const returned = isMine && !isOver ? min(tokens, countOf(word, bits)) : 0;
+    const next = word - inWord(returned);
+    const seen =
+      returned == 0 ? load64(cell + CELL_word) : exchange64(cell + CELL_word, word, next);
+    if (seen == word) {
+      remember(cell, next, nowUs);
+      return returned;
+    }
+    word = seen;
+  }
 }
 
 /** Attempts once to change the limit, if the word that was looked at names this generation. */
@@ -108,6 +132,6 @@ export function windowCancel(cell: usize, kind: i32, low: i32, high: i32, cost: 
   if (kind == LOG) return false;
   const word = joined(low, high);
   const mark = kind == FULL ? (1 as i64) << (bitsIn(recordOf(cell, word)) + INDEX_BITS) : 0;
-  const next = (word - ((cost as i64) << INDEX_BITS)) | mark;
+  const next = (word - inWord(cost)) | mark;
   return exchange64(cell + CELL_word, word, next) == word;
 }

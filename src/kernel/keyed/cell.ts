@@ -1,121 +1,159 @@
 import { HandleError } from '../../errors.ts';
-import { allocateCell, type CellPlace, openCell, publishCell } from '../../memory/cell.ts';
+import { type CellPlace, openCell, publishCell } from '../../memory/cell.ts';
 import { Configurations } from '../../memory/configurations.ts';
-import type { KernelName } from '../../memory/handle.ts';
 import {
   type CellKind,
   ENTRY,
   ENTRY_BYTES,
+  INDEX_MASK,
   KEYED,
+  KEYED_LIMIT,
+  KEYED_LIMIT_BYTES,
+  KEYED_RECORD,
   keyedBytes,
   keyedNamesAt,
+  keyedRecordBytes,
   keyedRecordsAt,
   MAX_KEYED_LIMITS,
-  REGION_HEADER_BYTES,
-  SEED_BYTES,
-  STRIPE_BYTES,
-  STRIPE_COUNT,
+  RECORD,
+  RECORD_COUNT,
 } from '../../memory/layout.ts';
-import { Region } from '../../memory/region.ts';
-import { memoryOf } from '../../memory/region-memory.ts';
-import { fail } from '../bucket/failure.ts';
-import type { Schedule } from '../bucket/schedule.ts';
+import type { Region } from '../../memory/region.ts';
+import { MAX_FILL_TICKS, type Schedule } from '../bucket/schedule.ts';
 import {
   LIVE,
   NEVER_SEEN,
   PARITY,
+  TABLE_SPAN_TICKS,
+  TABLE_TICKS_PER_MICRO,
+  TICKS_PER_MICRO,
   WHEN_FULL,
   type WhenFull,
   ZERO_TIME_SHIFT,
 } from '../constants.ts';
-import { layLimits, liveLimits } from './limit-records.ts';
-import { type Limits, type TableLimit, tableLimits } from './limits.ts';
+import {
+  allocateTable,
+  ENTRIES_PER_KEY,
+  inForce,
+  type NewCell,
+  openHead,
+  type TableHead,
+} from './table-cell.ts';
 
-/** Entries per key of capacity: in a half-full table, probes are short. */
-export const ENTRIES_PER_KEY = 2;
-/** The most keys that fit into a region. */
-export const MAX_CAPACITY = 67_000_000;
+/** One limit of a table, in ticks of its own. */
+export type TableLimit = Pick<Schedule, 'pace' | 'burst' | 'ticksPerToken' | 'fillTicks'>;
+
+/** One or more. */
+export type Limits<T> = readonly [T, ...T[]];
+
+/** Adds the name of the limit at an index to its errors. */
+export type NameOf = <T>(i: number, make: () => T) => T;
+
+const MICROS_PER_SECOND = 1e6;
+/** The fewest ticks of a token, unless it needs a finer tick than a bucket's. */
+const LEAST_TICKS = 64;
+
+function ticksOfToken(rate: number): number {
+  const at = (perMicro: number) => Math.round((perMicro * MICROS_PER_SECOND) / rate);
+  return Math.max(at(TABLE_TICKS_PER_MICRO), Math.min(LEAST_TICKS, at(TICKS_PER_MICRO)));
+}
+
+function flowing({ pace, burst }: Schedule): TableLimit {
+  const ticksPerToken = pace === Number.POSITIVE_INFINITY ? 0 : ticksOfToken(pace);
+  if (ticksPerToken > 0 && burst * ticksPerToken > TABLE_SPAN_TICKS) {
+    const most = Math.floor(TABLE_SPAN_TICKS / ticksPerToken);
+    throw new RangeError(`burst must be at most ${most} at rate ${pace} for keys, got ${burst}`);
+  }
+  return { pace, burst, ticksPerToken, fillTicks: 0 };
+}
+
+/** The fill of a window in tokens: the largest limit that it ever had. */
+function fillOf(limits: readonly TableLimit[]): number {
+  return Math.max(
+    ...limits.map(({ burst, ticksPerToken, fillTicks }) =>
+      Math.max(burst, fillTicks / ticksPerToken),
+    ),
+  );
+}
+
+function each<A, B>([first, ...others]: Limits<A>, made: (one: A, i: number) => B): Limits<B> {
+  return [made(first, 0), ...others.map((one, i) => made(one, i + 1))];
+}
+
+/**
+ * The limits of a table in ticks, after those `before`, if any. In windows all count the same, so a
+ * limit is less than the window's fill if another one is larger, or was. `at` names a limit in an
+ * error.
+ */
+export function tableLimits(
+  schedules: Limits<Schedule>,
+  at: NameOf,
+  before: readonly TableLimit[] = [],
+): Limits<TableLimit> {
+  const [{ pace, fillTicks }] = schedules;
+  if (fillTicks === 0) return each(schedules, (one, i) => at(i, () => flowing(one)));
+  const tokens = Math.max(...schedules.map(({ burst }) => burst), fillOf(before));
+  const aim = Math.min(TABLE_TICKS_PER_MICRO * pace, MAX_FILL_TICKS);
+  const ticksPerToken = Math.max(1, Math.floor(aim / tokens));
+  return each(schedules, ({ burst }) => {
+    return { pace, burst, ticksPerToken, fillTicks: ticksPerToken * tokens };
+  });
+}
 
 /** The bytes of a table for each key of its capacity. */
 export const BYTES_PER_KEY = ENTRIES_PER_KEY * ENTRY_BYTES;
-/** Larger tables get their own region, which is freed with the table. */
-export const MAX_DEFAULT_BYTES = 16_384;
 /** The most bytes of the names of all tiers: 15 of 64 characters, in JSON. */
 const MAX_NAME_BYTES = 2 ** 13;
-/** Below every instant: no bucket has been reclaimed. */
-const NONE_FORGOTTEN = -(2n ** 63n);
 
 /** The configuration of a new table of buckets. */
-export interface NewTable {
+export interface NewTable extends NewCell {
   readonly kind: CellKind;
   /** The limit of calls without a tier. */
   readonly schedule: Schedule;
   /** The names of the tiers, and all limits in ticks, if there are tiers. */
   readonly tiers?: readonly string[];
   readonly limits?: Limits<TableLimit>;
-  readonly nowUs: number;
   /** The number of keys that the table has room for. */
   readonly capacity: number;
   readonly whenFull: WhenFull;
-  readonly stats: boolean;
-  readonly region: Region | undefined;
-  /** The requested kernel, if any. */
-  readonly kernel?: KernelName | undefined;
 }
 
 /** The layout of a table. */
-export interface TableLayout {
-  readonly entries: number;
-  readonly whenFull: number;
+export interface TableLayout extends TableHead {
   /** Byte offset of the records of its limits in the cell. */
   readonly recordsAt: number;
-  /** Its own limit, and the tiers. */
-  readonly limitCount: number;
+  /** Beside its own limit. */
   readonly tiers: readonly string[];
 }
-
-type Head = Omit<TableLayout, 'tiers' | 'recordsAt'> & { readonly nameBytes: number };
 
 const layouts = /* @__PURE__ */ new Configurations<TableLayout>();
 
 /** Creates a table in shared memory. */
 export function createKeyedCell(table: NewTable): CellPlace {
-  const { kind, schedule, tiers = [], nowUs, capacity, whenFull, stats, kernel } = table;
+  const { kind, schedule, tiers = [], nowUs, capacity, whenFull } = table;
   const { limits = tableLimits([schedule], (_, make) => make()) } = table;
   const limitCount = tiers.length + 1;
   const names = new TextEncoder().encode(tiers.length === 0 ? '' : JSON.stringify(tiers));
   const entries = capacity * ENTRIES_PER_KEY;
   const bytes = keyedBytes(entries, limitCount, names.length);
   const recordsAt = keyedRecordsAt(entries);
-  const own = () =>
-    Region.over(
-      memoryOf({
-        bytes: REGION_HEADER_BYTES + bytes + STRIPE_COUNT * STRIPE_BYTES,
-        plain: kernel === 'atomics',
-      }),
-    );
-  if (!Number.isFinite(nowUs)) fail();
-  const region = table.region ?? (bytes > MAX_DEFAULT_BYTES ? own() : undefined);
-  const place = allocateCell(region, bytes, stats);
+  const place = allocateTable(table, bytes, entries, whenFull, limitCount);
   const { buffer, i32, i64 } = place.region;
   const at = place.offset;
-  i32[(at + KEYED.entries) >> 2] = entries;
-  i32[(at + KEYED.whenFull) >> 2] = WHEN_FULL[whenFull];
-  i32[(at + KEYED.limitCount) >> 2] = limitCount;
   i32[(at + KEYED.nameBytes) >> 2] = names.length;
   layLimits(place, recordsAt, nowUs, limits);
   new Uint8Array(buffer, at + keyedNamesAt(entries, limitCount), names.length).set(names);
-  i64[(at + KEYED.forgotten) >> 3] = NONE_FORGOTTEN;
   // The entry that keys without a place share is as one of a key that was never seen.
   const shared = at + KEYED.table + entries * ENTRY_BYTES;
   i64[(shared >> 3) + ENTRY.state] =
     (BigInt(NEVER_SEEN) << BigInt(ZERO_TIME_SHIFT)) | BigInt(PARITY | LIVE);
-  // Random values cannot be written to shared memory directly.
-  const seed = crypto.getRandomValues(new Uint8Array(SEED_BYTES));
-  new Uint8Array(buffer, at + KEYED.seed, SEED_BYTES).set(seed);
   publishCell(place, kind);
   return layouts.keep(place, {
-    ...{ entries, whenFull: WHEN_FULL[whenFull], recordsAt, limitCount, tiers },
+    entries,
+    whenFull: WHEN_FULL[whenFull],
+    recordsAt,
+    limitCount,
+    tiers,
   });
 }
 
@@ -131,16 +169,11 @@ export function openKeyedCell(
   kind: CellKind,
   nonce: number,
 ): CellPlace {
-  const head = openCell(region, offset, kind, nonce, KEYED.table);
-  const { entries, whenFull, limitCount, nameBytes } = readHead(head);
-  if (entries < 1 || entries > MAX_CAPACITY * ENTRIES_PER_KEY) {
-    throw new HandleError('ERR_REGION_DAMAGED', `a table cannot have ${entries} entries`);
-  }
-  if (
-    !Object.values<number>(WHEN_FULL).includes(whenFull) ||
-    !(limitCount >= 1 && limitCount <= MAX_KEYED_LIMITS) ||
-    !(nameBytes >= 0 && nameBytes <= MAX_NAME_BYTES)
-  ) {
+  const most = { limits: MAX_KEYED_LIMITS, isKeyed: true };
+  const head = openHead(region, offset, kind, nonce, most);
+  const { entries, limitCount } = head;
+  const nameBytes = region.i32[(offset + KEYED.nameBytes) >> 2] ?? -1;
+  if (!(nameBytes >= 0 && nameBytes <= MAX_NAME_BYTES)) {
     throw new HandleError('ERR_REGION_DAMAGED', "the table's configuration is invalid");
   }
   const bytes = keyedBytes(entries, limitCount, nameBytes);
@@ -148,22 +181,12 @@ export function openKeyedCell(
   const place = openCell(region, offset, kind, nonce, bytes);
   const tiers = readNames(place, entries, limitCount, nameBytes);
   liveLimits(place, recordsAt, limitCount);
-  return layouts.keep(place, { entries, whenFull, recordsAt, limitCount, tiers });
+  return layouts.keep(place, { ...head, recordsAt, tiers });
 }
 
 /** The layout of a table, which never changes. */
 export function readTable(place: CellPlace): TableLayout {
   return layouts.of(place);
-}
-
-function readHead({ region, offset }: CellPlace): Head {
-  const field = (at: number) => region.i32[(offset + at) >> 2] ?? -1;
-  return {
-    entries: field(KEYED.entries),
-    whenFull: field(KEYED.whenFull),
-    limitCount: field(KEYED.limitCount),
-    nameBytes: field(KEYED.nameBytes),
-  };
 }
 
 /** The names of the tiers. */
@@ -194,4 +217,71 @@ function parsed(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** The limits in force, and the word that names their record. */
+export interface LiveLimits {
+  readonly live: number;
+  readonly limits: Limits<TableLimit>;
+}
+
+/** Writes the limits of a new table, before any other thread can see it. */
+function layLimits(
+  { region, offset }: CellPlace,
+  recordsAt: number,
+  nowUs: number,
+  limits: Limits<TableLimit>,
+): void {
+  const { i32, i64, f64 } = region;
+  const record = offset + recordsAt;
+  f64[(record + KEYED_RECORD.sinceUs) >> 3] = nowUs;
+  for (const [i, limit] of limits.entries()) {
+    const at = record + KEYED_RECORD.limits + i * KEYED_LIMIT_BYTES;
+    i64[(at + KEYED_LIMIT.rest) >> 3] = BigInt(NEVER_SEEN);
+    f64[(at + RECORD.pace) >> 3] = limit.pace;
+    f64[(at + RECORD.burst) >> 3] = limit.burst;
+    f64[(at + RECORD.ticksPerToken) >> 3] = limit.ticksPerToken;
+    f64[(at + RECORD.fillTicks) >> 3] = limit.fillTicks;
+    f64[(at + RECORD.originUs) >> 3] = nowUs;
+  }
+  i32[(offset + KEYED.live) >> 2] = RECORD_COUNT;
+  i32[(offset + KEYED.swept) >> 2] = RECORD_COUNT;
+}
+
+/**
+ * Reads the limits in force.
+ *
+ * @throws HandleError `ERR_REGION_DAMAGED`
+ */
+export function liveLimits(place: CellPlace, recordsAt: number, count: number): LiveLimits {
+  const float = (at: number) => place.region.f64[at >> 3] ?? Number.NaN;
+  const { live, read } = inForce(place, (live) => {
+    const record = place.offset + recordsAt + (live & INDEX_MASK) * keyedRecordBytes(count);
+    const limits = Array.from({ length: count }, (_, i): TableLimit => {
+      const limit = record + KEYED_RECORD.limits + i * KEYED_LIMIT_BYTES;
+      return {
+        pace: float(limit + RECORD.pace),
+        burst: float(limit + RECORD.burst),
+        ticksPerToken: float(limit + RECORD.ticksPerToken),
+        fillTicks: float(limit + RECORD.fillTicks),
+      };
+    });
+    return { limits, sinceUs: float(record + KEYED_RECORD.sinceUs) };
+  });
+  if (!Number.isFinite(read.sinceUs) || !read.limits.every(isSound)) {
+    throw new HandleError('ERR_REGION_DAMAGED', "the table's limits are invalid");
+  }
+  return { live, limits: read.limits as unknown as Limits<TableLimit> }; // at least one
+}
+
+function isSound({ pace, burst, ticksPerToken, fillTicks }: TableLimit): boolean {
+  return (
+    pace > 0 &&
+    burst > 0 &&
+    Number.isSafeInteger(ticksPerToken) &&
+    ticksPerToken >= 0 &&
+    Number.isSafeInteger(fillTicks) &&
+    fillTicks >= 0 &&
+    (ticksPerToken === 0 || burst * ticksPerToken <= TABLE_SPAN_TICKS)
+  );
 }

@@ -1,13 +1,73 @@
+import type { LimitOutcome, Outcome } from '../bucket/kernel.ts';
+import type { Schedule } from '../bucket/schedule.ts';
 import { limitSets as build } from '../build/modules.ts';
+import type { TableEngine } from '../keyed/kernel.ts';
 import { EngineModule } from '../open.ts';
-import { NOTES } from './notes.ts';
 
-/** The halves of a key's hash, and the instant. Without keys, `high` is the cell. */
-type Call = [high: number, low: number, nowUs: number];
+/** The last call's report on each limit, in this thread. */
+const outcomes: LimitOutcome[] = [];
+
+/** The engine's reports, an import of its host.ts. */
+export const NOTES = {
+  report(
+    limit: number,
+    burst: number,
+    balance: number,
+    retryUs: number,
+    fullUs: number,
+    nextUs: number,
+  ): void {
+    outcomes[limit] = { burst, balance, retryUs, fullUs, nextUs };
+  },
+};
+
+/** The outcome of a decision under several limits, from the engine's reports. */
+export function reportedOutcome(allowed: boolean, count: number): Outcome {
+  return outcomeOf(allowed, outcomes.slice(0, count));
+}
+
+/** The smallest burst, the lowest balance and the longest waits of all limits. */
+export function outcomeOf(allowed: boolean, limits: readonly LimitOutcome[]): Outcome {
+  let burst = Number.POSITIVE_INFINITY;
+  let balance = Number.POSITIVE_INFINITY;
+  let retryUs = 0;
+  let fullUs = 0;
+  let nextUs = 0;
+  for (const limit of limits) {
+    burst = Math.min(burst, limit.burst);
+    balance = Math.min(balance, limit.balance);
+    retryUs = Math.max(retryUs, limit.retryUs);
+    fullUs = Math.max(fullUs, limit.fullUs);
+  }
+  // The others have one more token already.
+  const whole = wholeOf(balance);
+  for (const limit of limits) {
+    if (wholeOf(limit.balance) === whole) nextUs = Math.max(nextUs, limit.nextUs);
+  }
+  return { allowed, burst, balance, retryUs, fullUs, nextUs, limits };
+}
+
+/**
+ * The whole tokens of a balance. One of more ticks than a double can count may be one bit below a
+ * whole number.
+ */
+export function wholeOf(balance: number): number {
+  return Math.max(0, Math.floor(balance + balance * Number.EPSILON));
+}
+
+/** The lowest rate and the smallest burst; the other fields are the first limit's. */
+export function tightest(schedules: readonly Schedule[]): Schedule {
+  return {
+    ...(schedules[0] as Schedule), // there is at least one
+    rate: Math.min(...schedules.map(({ rate }) => rate)),
+    burst: Math.min(...schedules.map(({ burst }) => burst)),
+  };
+}
+
 type Halves = [low: number, high: number];
 
 /** The exports of engine/limit-sets.ts. Results below {@link NEVER} are failures. */
-export interface LimitSetEngine {
+export interface LimitSetEngine extends TableEngine {
   /** Turns to a cell; 0 (false) if its limits are invalid. */
   open(
     ...cell: [
@@ -16,20 +76,17 @@ export interface LimitSetEngine {
     ]
   ): number;
   lay(cell: number): void;
-  layLimit(i: number, nowUs: number, rate: number, burst: number, ticksPerToken: number): void;
+  layLimit(
+    ...limit: [
+      cell: number,
+      i: number,
+      nowUs: number,
+      rate: number,
+      burst: number,
+      perToken: number,
+    ]
+  ): void;
   fillShared(i: number, initial: number): void;
-  acquire(...call: [...Call, tokens: number, maxWaitUs: number]): number;
-  charge(...call: [...Call, tokens: number]): number;
-  /** Returns 0, {@link NO_PLACE} or a failure. */
-  block(...call: [...Call, us: number]): number;
-  decide(...call: [...Call, tokens: number]): number;
-  drain(...call: [...Call, tokens: number]): number;
-  /** NaN after a failure. */
-  balance(...call: Call): number;
-  timeUntil(...call: [...Call, tokens: number]): number;
-  /** 1 if promised tokens have moved up. */
-  returnTokens(...call: [...Call, tokens: number]): number;
-  reset(...call: Call): number;
   stage(...added: [high: number, low: number, limit: number, ...Halves]): number;
   cancel(
     ...admission: [
@@ -54,19 +111,9 @@ export interface LimitSetEngine {
   movedUs(): number;
   limitsWord(): number;
   receiptTokens(): number;
-  receiptEntry(): number;
-  receiptVersion(): number;
-  /** Claims a record for new limits: 0 or a failure. */
-  beginChange(): number;
-  putLimit(i: number, rate: number, burst: number, ticksPerToken: number): void;
-  publishChange(live: number, nowUs: number): number;
   /** Makes all exchanges fail that other threads have prepared. */
-  fence(): void;
-  entriesInUse(nowUs: number): number;
-  reclaimed(): number;
-  placeless(): number;
-  longestProbe(): number;
-  lostRaces(): number;
+  fence(cell: number): void;
+  /** The reason for the last failure. */
   failure(): number;
   leaveRegion(): void;
   holdAs(process: number): void;
@@ -74,7 +121,7 @@ export interface LimitSetEngine {
 
 /** The engine of limit sets. `readClock` is called only for keys. */
 export function setImports(readClock: () => number) {
-  return { clock: { readClock }, notes: NOTES };
+  return { host: { readClock, ...NOTES } };
 }
 
 export const limitSets = /* @__PURE__ */ new EngineModule<LimitSetEngine>(

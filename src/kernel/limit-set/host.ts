@@ -1,39 +1,26 @@
 import { RateLimitError } from '../../errors.ts';
 import type { CellPlace } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
+import { INDEX_MASK, KEYED, LIVE_VERSION_MASK, RECORD_COUNT } from '../../memory/layout.ts';
+import { failTable } from '../bucket/engine.ts';
 import {
-  COUNTER,
-  INDEX_MASK,
-  KEYED,
-  LIVE_VERSION_MASK,
-  RECORD_COUNT,
-} from '../../memory/layout.ts';
-import { failTable } from '../bucket/failure.ts';
-import type { Place } from '../bucket/kernel.ts';
-import {
-  AGAIN,
-  BUSY,
   type BucketKernel,
   CROWDED,
-  DAMAGED,
   ELSEWHERE,
   type LimiterStats,
-  NEVER,
   type Outcome,
+  type Place,
   type Receipt,
   type Tenure,
 } from '../bucket/kernel.ts';
 import type { Schedule } from '../bucket/schedule.ts';
-import { awaitClaims } from '../claims.ts';
-import { NO_PLACE, PATIENCE } from '../constants.ts';
-import { Counters } from '../counters.ts';
-import type { KeyedKernel, KeyedStats } from '../keyed/kernel.ts';
-import type { Limits, NameOf } from '../keyed/limits.ts';
-import type { Change } from '../keyed/table-change.ts';
+import { PATIENCE } from '../constants.ts';
+import type { Limits } from '../keyed/cell.ts';
+import type { Change, KeyedKernel, KeyedStats } from '../keyed/kernel.ts';
+import { type NewLimits, TableHost } from '../keyed/table-host.ts';
 import { type Opened, wantedKernel } from '../open.ts';
 import { changeOf, layoutOf, liveLimits, turnTo } from './cell.ts';
-import { type LimitSetEngine, limitSets, setImports } from './engine.ts';
-import { reportedOutcome, tightest } from './notes.ts';
+import { type LimitSetEngine, limitSets, reportedOutcome, setImports, tightest } from './engine.ts';
 import { recoverSlots } from './slots.ts';
 
 /** An admission: its entry and its owner, the index of its last token, and what it added. */
@@ -53,70 +40,17 @@ interface SetReceipt {
 }
 
 /** The operations on a limit set, or on the selected key of a keyed one. */
-abstract class SetHost {
-  readonly name: KernelName;
-  protected readonly engine: LimitSetEngine;
-  protected readonly place: CellPlace;
+abstract class SetHost extends TableHost<LimitSetEngine> {
   /** The number of limits. */
   readonly count: number;
-  /** The halves of the selected key's hash; without keys, the cell. */
-  protected high: number;
-  protected low = 0;
-  protected readonly counters: Counters | undefined;
 
-  constructor({ engine, name }: Opened<LimitSetEngine>, place: CellPlace) {
-    this.name = name;
-    this.engine = engine;
-    this.place = place;
-    this.high = place.offset;
+  constructor(opened: Opened<LimitSetEngine>, place: CellPlace) {
+    super(opened, place);
     this.count = layoutOf(place).limitCount;
-    this.counters = Counters.open(place);
   }
 
-  acquire(nowUs: number, tokens: number, maxWaitUs: number): number {
-    const wait = this.engine.acquire(this.high, this.low, nowUs, tokens, maxWaitUs);
-    if (wait < NEVER && this.#mends(wait)) return this.acquire(nowUs, tokens, maxWaitUs);
-    return this.#counted(wait, tokens);
-  }
-
-  charge(nowUs: number, tokens: number): number {
-    const wait = this.engine.charge(this.high, this.low, nowUs, tokens);
-    if (wait < NEVER && this.#mends(wait)) return this.charge(nowUs, tokens);
-    return this.#counted(wait, tokens);
-  }
-
-  decide(nowUs: number, tokens: number): Outcome {
-    const wait = this.engine.decide(this.high, this.low, nowUs, tokens);
-    if (wait < NEVER && this.#mends(wait)) return this.decide(nowUs, tokens);
-    return reportedOutcome(this.#counted(wait, tokens) === 0, this.count);
-  }
-
-  drain(nowUs: number, tokens: number): number {
-    const taken = this.engine.drain(this.high, this.low, nowUs, tokens);
-    if (taken < 0 && this.#mends(taken)) return this.drain(nowUs, tokens);
-    this.#count(taken, taken === 0 && tokens >= 1);
-    return taken;
-  }
-
-  block(nowUs: number, us: number): boolean {
-    return this.#answer(() => this.engine.block(this.high, this.low, nowUs, us)) !== NO_PLACE;
-  }
-
-  /** True if promised tokens have moved up. Those for a key without a bucket lapse. */
-  returnTokens(nowUs: number, tokens: number): boolean {
-    return this.#answer(() => this.engine.returnTokens(this.high, this.low, nowUs, tokens)) === 1;
-  }
-
-  reset(nowUs: number): void {
-    this.#answer(() => this.engine.reset(this.high, this.low, nowUs));
-  }
-
-  balance(nowUs: number): number {
-    return this.#number(() => this.engine.balance(this.high, this.low, nowUs));
-  }
-
-  timeUntil(nowUs: number, tokens: number): number {
-    return this.#answer(() => this.engine.timeUntil(this.high, this.low, nowUs, tokens));
+  protected outcome(wait: number): Outcome {
+    return reportedOutcome(wait === 0, this.count);
   }
 
   receipt(): Receipt {
@@ -144,7 +78,7 @@ abstract class SetHost {
     const own = receipt as SetReceipt; // this kernel issues no others
     const { engine } = this;
     const [high, low] = own.at;
-    const answer = this.#answer(() => {
+    const answer = this.answer(() => {
       for (const [i, added] of own.added.entries()) {
         const staged = engine.stage(high, low, i, ...added);
         if (staged < 0) return staged;
@@ -158,7 +92,7 @@ abstract class SetHost {
   /** When the tokens of an admission are due; and whether nothing can move them any more. */
   due(receipt: Receipt): { readonly dueUs: number; readonly isPast: boolean } {
     const { at, entry, version, index, virtual, epoch } = receipt as SetReceipt; // as above
-    const dueUs = this.#number(() =>
+    const dueUs = this.number(() =>
       this.engine.dueUs(...at, entry, version, ...index, virtual, epoch),
     );
     return { dueUs, isPast: this.engine.wasDue() !== 0 || dueUs === Number.NEGATIVE_INFINITY };
@@ -177,23 +111,10 @@ abstract class SetHost {
     return tightest(this.schedules());
   }
 
-  /** Puts new limits in force: `change` gets the current ones, and may be called again. */
-  reconfigure(readClock: () => number, change: Change, _at?: NameOf): void {
-    const { engine } = this;
-    this.#answer(() => {
-      if (!this.isKeyed) turnTo(engine, this.place);
-      const { live, schedules } = liveLimits(this.place);
-      // Before a record is claimed, because it may throw.
-      const next = change(schedules as Limits<Schedule>); // there is at least one
-      const nowUs = readClock();
-      if (!Number.isFinite(nowUs)) fail(DAMAGED);
-      const begun = engine.beginChange();
-      if (begun < 0) return begun;
-      for (const [i, { pace, burst, ticksPerToken }] of next.entries()) {
-        engine.putLimit(i, pace, burst, ticksPerToken);
-      }
-      return engine.publishChange(live, nowUs);
-    });
+  protected newLimits(change: Change): NewLimits {
+    if (!this.isKeyed) turnTo(this.engine, this.place);
+    const { live, schedules } = liveLimits(this.place);
+    return { live, limits: change(schedules as Limits<Schedule>) }; // there is at least one
   }
 
   /** The word that names the limits in force, and the instant at which they came into force. */
@@ -206,62 +127,21 @@ abstract class SetHost {
     return new SetTenure(this.place);
   }
 
-  /** The number of races that the last call lost. */
-  get lostRaces(): number {
-    return this.engine.lostRaces();
+  protected override failure(): number {
+    return this.engine.failure();
   }
 
-  protected abstract readonly isKeyed: boolean;
-
-  /** Repeats a call as long as the cause of its failure can be removed. */
-  #answer(call: () => number): number {
-    for (;;) {
-      const answer = call();
-      if (answer >= NEVER || answer === NO_PLACE || !this.#mends(answer)) return answer;
-    }
-  }
-
-  /** The same for a call that answers NaN if it fails. */
-  #number(call: () => number): number {
-    for (;;) {
-      const answer = call();
-      if (!Number.isNaN(answer) || !this.#mends(this.engine.failure())) return answer;
-    }
-  }
-
-  /** Whether a failed call should be repeated; throws if not. */
-  #mends(failure: number): boolean {
-    if (failure === NO_PLACE) return false;
+  protected override mends(failure: number): boolean {
     if (failure === ELSEWHERE && turnTo(this.engine, this.place)) return true;
-    if (failure === AGAIN || (failure === CROWDED && this.#recovers())) return true;
-    if (failure !== BUSY) return fail(failure);
-    awaitClaims(this.place, KEYED.claims);
-    return true;
+    if (failure !== CROWDED) return super.mends(failure);
+    if (this.#recovers()) return true;
+    throw new RateLimitError('ERR_BUCKET_BUSY', 'all spare slots are held by calls in progress');
   }
 
   #recovers(): boolean {
     if (!this.isKeyed) turnTo(this.engine, this.place);
     return recoverSlots(this.place, this.engine);
   }
-
-  #counted(wait: number, tokens: number): number {
-    this.#count(wait < 0 ? 0 : tokens, wait < 0);
-    return wait;
-  }
-
-  #count(admitted: number, refused: boolean): void {
-    const { counters } = this;
-    if (counters === undefined) return;
-    counters.count(admitted, refused, this.engine.lostRaces());
-    if (this.isKeyed) counters.raise(COUNTER.longestProbe, this.engine.longestProbe());
-  }
-}
-
-function fail(failure: number): never {
-  if (failure === CROWDED) {
-    throw new RateLimitError('ERR_BUCKET_BUSY', 'all spare slots are held by calls in progress');
-  }
-  failTable();
 }
 
 /** A set without keys. All sets of a thread in one memory share an instance of the engine. */
@@ -285,7 +165,7 @@ export class HostedKeyedLimitSet extends SetHost implements KeyedKernel {
   /** `patience`: the number of looks before a call takes over another thread's entry. */
   constructor(opened: Opened<LimitSetEngine>, place: CellPlace, patience = PATIENCE) {
     super(opened, place);
-    if (!turnTo(opened.engine, place, patience)) fail(DAMAGED);
+    if (!turnTo(opened.engine, place, patience)) failTable();
   }
 
   seek(high: number, low: number): void {
@@ -294,13 +174,7 @@ export class HostedKeyedLimitSet extends SetHost implements KeyedKernel {
   }
 
   stats(nowUs: number): KeyedStats {
-    const { counters, engine } = this;
-    return {
-      entries: engine.entriesInUse(nowUs),
-      reclaimed: engine.reclaimed(),
-      shared: engine.placeless(),
-      ...(counters && { ...counters.sum(), longestProbe: counters.max(COUNTER.longestProbe) }),
-    };
+    return this.tableStats(nowUs);
   }
 }
 

@@ -8,9 +8,7 @@ import { DUE_PER_MS, NO_PERMIT, SERVED } from '../constants.ts';
 import { Counters } from '../counters.ts';
 import type { Opened } from '../open.ts';
 import { configurationOf } from './cell.ts';
-import { type SemaphoreEngine, semaphores } from './engine.ts';
-import { Owners } from './owners.ts';
-import { recoverSeats } from './recover.ts';
+import { Owners, recoverSeats, type SemaphoreEngine, semaphores } from './owners.ts';
 
 /** The seat of a permit or of a queued caller. */
 export interface Seat {

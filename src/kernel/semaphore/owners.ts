@@ -3,6 +3,38 @@ import type { CellPlace } from '../../memory/cell.ts';
 import { OWNER, OWNER_BYTES, OWNER_COUNT, SEMAPHORE } from '../../memory/layout.ts';
 import { hasThreadIds } from '../../memory/thread-id.ts';
 import { markOf } from '../../memory/thread-mark.ts';
+import type { EngineResults } from '../bucket/engine.ts';
+import { semaphores as build } from '../build/modules.ts';
+import { EngineModule } from '../open.ts';
+import { configurationOf } from './cell.ts';
+
+/** The engine's operations on semaphores. The host passes the number of seats that it checked. */
+export interface SemaphoreEngine extends Pick<EngineResults, 'lostRaces'> {
+  semaphoreTake(cell: number, seats: number, owner: number, hint: number, n: number): number;
+  semaphoreJoin(cell: number, seats: number, owner: number, hint: number, n: number): number;
+  /** The generation of the seat that the last call took or found. */
+  semaphoreGeneration(): number;
+  semaphoreRelease(cell: number, seats: number, seat: number, generation: number): number;
+  semaphoreIsGranted(cell: number, seats: number, seat: number, generation: number): number;
+  semaphoreLeave(cell: number, seats: number, seat: number, generation: number): number;
+  semaphoreIsQueued(cell: number): number;
+  semaphoreServe(cell: number, seats: number): number;
+  semaphoreWaiting(cell: number, seats: number): number;
+  semaphoreHasRoom(cell: number, seats: number): number;
+  semaphoreOwns(cell: number, seats: number, owner: number): number;
+  semaphoreChange(cell: number, seats: number, owner: number, permits: number): number;
+  semaphoreLook(cell: number, seats: number): number;
+  /** The results of the last look. */
+  semaphorePermits(): number;
+  semaphoreAvailable(): number;
+  semaphoreRecover(cell: number, seats: number, owner: number): number;
+  semaphoreHold(cell: number, seats: number, seat: number, generation: number, due: number): number;
+  semaphoreUndated(cell: number, seats: number, from: number): number;
+  semaphoreExpire(cell: number, seats: number, now: number): number;
+}
+
+/** The engine of semaphores. */
+export const semaphores = /* @__PURE__ */ new EngineModule<SemaphoreEngine>(build);
 
 let hasWarned = false;
 
@@ -104,4 +136,31 @@ export class Owners {
     for (let owner = 0; owner < OWNER_COUNT; owner++) this.bell(owner).ring();
     this.#rouse();
   }
+}
+
+/** The parts of an open semaphore that recovery needs. */
+interface Opened {
+  readonly engine: SemaphoreEngine;
+  readonly owners: Pick<Owners, 'free' | 'wake' | 'wakeAll'>;
+}
+
+/** Returns the permits of ended threads, and removes them from the queue. */
+export function recoverSeats(
+  place: CellPlace,
+  { engine, owners }: Opened,
+  hasEnded: (mark: number) => boolean,
+): number {
+  const { seats } = configurationOf(place);
+  let returned = 0;
+  owners.free(hasEnded, (owner) => {
+    returned += engine.semaphoreRecover(place.offset, seats, owner);
+  });
+  for (;;) {
+    const owner = engine.semaphoreServe(place.offset, seats);
+    if (owner < 0) break;
+    owners.wake(owner);
+  }
+  // A thread may have ended between granting permits and waking their owner.
+  owners.wakeAll();
+  return returned;
 }

@@ -1,6 +1,8 @@
-import { createArrivalsCell } from '../../../src/kernel/arrivals/cell.ts';
-import type { ArrivalsEngine } from '../../../src/kernel/arrivals/engine.ts';
-import { HostedArrivals } from '../../../src/kernel/arrivals/host.ts';
+import {
+  type ArrivalsEngine,
+  createArrivalsCell,
+  HostedArrivals,
+} from '../../../src/kernel/arrivals/host.ts';
 import type { Random } from '../../support/random.ts';
 import { RandomTime } from '../../support/random-time.ts';
 import type { Recorder } from '../recorder.ts';

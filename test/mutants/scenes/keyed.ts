@@ -1,10 +1,15 @@
 import type { Receipt } from '../../../src/kernel/bucket/kernel.ts';
 import { continuous, perInterval, type Schedule } from '../../../src/kernel/bucket/schedule.ts';
 import type { WhenFull } from '../../../src/kernel/constants.ts';
-import { createKeyedCell, readTable } from '../../../src/kernel/keyed/cell.ts';
-import type { KeyedEngine } from '../../../src/kernel/keyed/engine.ts';
+import {
+  createKeyedCell,
+  type Limits,
+  type NameOf,
+  readTable,
+  tableLimits,
+} from '../../../src/kernel/keyed/cell.ts';
 import { HostedKeyed } from '../../../src/kernel/keyed/host.ts';
-import { type Limits, type NameOf, tableLimits } from '../../../src/kernel/keyed/limits.ts';
+import type { KeyedEngine } from '../../../src/kernel/keyed/kernel.ts';
 import {
   ENTRY,
   INDEX_MASK,

@@ -1,7 +1,7 @@
 import type { Receipt } from '../../../src/kernel/bucket/kernel.ts';
 import { continuous, type Schedule } from '../../../src/kernel/bucket/schedule.ts';
 import type { WhenFull } from '../../../src/kernel/constants.ts';
-import type { Limits } from '../../../src/kernel/keyed/limits.ts';
+import type { Limits } from '../../../src/kernel/keyed/cell.ts';
 import { createLimitSetCell, turnTo } from '../../../src/kernel/limit-set/cell.ts';
 import type { LimitSetEngine } from '../../../src/kernel/limit-set/engine.ts';
 import { HostedKeyedLimitSet, HostedLimitSet } from '../../../src/kernel/limit-set/host.ts';
@@ -128,7 +128,7 @@ function layAgain(
   const engine = noted as unknown as LimitSetEngine; // what the module exports
   turnTo(engine, place);
   for (const [i, { pace, burst, ticksPerToken }] of schedules.entries()) {
-    engine.layLimit(i, nowUs, pace, burst, ticksPerToken);
+    engine.layLimit(place.offset, i, nowUs, pace, burst, ticksPerToken);
   }
   engine.lay(offset);
   turnTo(engine, place);

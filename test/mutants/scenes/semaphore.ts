@@ -1,7 +1,6 @@
 import { createSemaphoreCell } from '../../../src/kernel/semaphore/cell.ts';
-import type { SemaphoreEngine } from '../../../src/kernel/semaphore/engine.ts';
 import { HostedSemaphore, type Seat } from '../../../src/kernel/semaphore/host.ts';
-import { Owners } from '../../../src/kernel/semaphore/owners.ts';
+import { Owners, type SemaphoreEngine } from '../../../src/kernel/semaphore/owners.ts';
 import type { Random } from '../../support/random.ts';
 import type { Recorder } from '../recorder.ts';
 import { Rehearsal, regionOf, type Step } from '../rehearsal.ts';

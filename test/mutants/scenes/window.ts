@@ -1,10 +1,8 @@
 import type { WordReceipt } from '../../../src/kernel/bucket/kernel.ts';
 import { createWindowCell } from '../../../src/kernel/window/cell.ts';
-import type { WindowEngine } from '../../../src/kernel/window/engine.ts';
-import { HostedWindow } from '../../../src/kernel/window/host.ts';
-import type { WindowKind } from '../../../src/kernel/window/limit.ts';
+import { HostedWindow, type WindowEngine } from '../../../src/kernel/window/host.ts';
+import { clockTicks, LOG_EPOCH_TICKS, type WindowKind } from '../../../src/kernel/window/limit.ts';
 import { createSometimesCell, HostedSometimes } from '../../../src/kernel/window/sometimes.ts';
-import { clockTicks, LOG_EPOCH_TICKS } from '../../../src/kernel/window/time.ts';
 import { CELL } from '../../../src/memory/layout.ts';
 import type { Random } from '../../support/random.ts';
 import { RandomTime } from '../../support/random-time.ts';

@@ -1,35 +1,175 @@
-import { exchange64, load64, store32 } from '../accesses';
-import { ticksDown, ticksUp } from '../arithmetic';
-import { claimRecord, claimUnseen, isClaimed, NONE, release } from '../claim';
+import { exchange64, load64, readF64, store32 } from '../accesses';
+import { round, scale, ticksDown, ticksUp } from '../arithmetic';
+import {
+  addTokens,
+  burst,
+  capTicks,
+  countedTick,
+  fillAt,
+  fillTicks,
+  findIndex,
+  index,
+  indexFraction,
+  moveToOrigin,
+  nearestTick,
+  originUs,
+  pace,
+  speedOf,
+  startIndex,
+  ticksPerMicro,
+  ticksPerToken,
+} from './limit';
+import { generationOf, isStill, limitOf, readRecord, recordAt } from './record';
+import {
+  claimRecord,
+  claimUnseen,
+  isClaimed,
+  nextGeneration,
+  NONE,
+  publishRecord,
+  put32,
+  putF64,
+  putI64,
+  release,
+} from '../claim';
 import {
   AGAIN,
   BUCKET_claims,
+  BUCKET_limits,
+  BUCKET_sequence,
   BUSY,
   CELL_word,
   CLAIM_ATTEMPTS,
   DAMAGED,
   INDEX_BITS,
   INDEX_MASK,
+  MAX_ORIGIN_TICKS,
   MAX_SPAN_TICKS,
+  ORIGIN_PLACES,
+  ORIGIN_STEP_US,
+  RECORD_arrived,
+  RECORD_arrivedFraction,
+  RECORD_burst,
   RECORD_COUNT,
+  RECORD_fillTicks,
+  RECORD_generation,
+  RECORD_originUs,
+  RECORD_pace,
   RECORD_tenure,
+  RECORD_ticksPerToken,
   RETURN_ATTEMPTS,
+  SAME_INTERVAL,
   SUPERSEDED,
 } from '../constants';
-import { burst, capTicks, countedTick, fillTicks, originUs, pace, ticksPerToken } from './limit';
-import {
-  carryIndex,
-  gridOf,
-  keptTicks,
-  newLimit,
-  newOriginUs,
-  newTick,
-  nextGeneration,
-  placeOrigin,
-  writeRecord,
-} from './new-record';
-import { generationOf, isStill, limitOf, readRecord, recordAt } from './record';
-import { startIndex } from './token-index';
+
+// The configuration record that goes live next.
+
+export let newPace: f64 = 0;
+export let newBurst: f64 = 0;
+export let newTicksPerToken: f64 = 0;
+export let newTicksPerMicro: f64 = 0;
+export let newCapTicks: i64 = 0;
+export let newFillTicks: f64 = 0;
+export let newOriginUs: f64 = 0;
+
+/** Sets the limit of the new record. */
+export function newLimit(pace: f64, most: f64, perToken: f64, fill: f64): void {
+  newPace = pace;
+  newBurst = most;
+  newTicksPerToken = perToken;
+  newTicksPerMicro = speedOf(pace, perToken, fill);
+  newCapTicks = ticksUp(most, perToken);
+  newFillTicks = fill;
+}
+
+/** Reads the limit of the new record. */
+export function useNew(at: usize): void {
+  newLimit(
+    readF64(at + RECORD_pace),
+    readF64(at + RECORD_burst),
+    readF64(at + RECORD_ticksPerToken),
+    readF64(at + RECORD_fillTicks),
+  );
+  newOriginUs = readF64(at + RECORD_originUs);
+}
+
+/** The tokens in `held` ticks of the limit read, in ticks of the new one, and up to its burst. */
+export function keptTicks(held: i64): i64 {
+  // An unlimited bucket is always full.
+  if (ticksPerToken == 0) return newCapTicks;
+  const most = 2 * MAX_SPAN_TICKS;
+  const kept = scale(min(capTicks, held), newTicksPerToken as i64, ticksPerToken as i64, most);
+  return min(newCapTicks, kept);
+}
+
+/** The tick up to which a bucket's tokens have arrived at an instant, under the new record. */
+export function newTick(nowUs: f64): i64 {
+  const tick = round((nowUs - newOriginUs) * newTicksPerMicro);
+  return (newFillTicks == 0 ? tick : floor(tick / newFillTicks) * newFillTicks) as i64;
+}
+
+/** The instant of a fill under the new record. If the interval is the same, the grid continues. */
+export function gridOf(nowUs: f64): f64 {
+  if (newFillTicks == 0 || fillTicks == 0) return nowUs;
+  const before = fillTicks / ticksPerMicro;
+  const after = newFillTicks / newTicksPerMicro;
+  if (abs(after - before) > before * SAME_INTERVAL) return nowUs;
+  return originUs + fillAt(nearestTick(nowUs)) / ticksPerMicro;
+}
+
+/**
+ * How far a record's origin is before the instant at which it went live. Successive generations
+ * differ, so that a word rarely recurs under another record of the same index.
+ */
+export function originOffsetUs(fill: f64, perMicro: f64, generation: i32): f64 {
+  if (fill == 0) return (generation % ORIGIN_PLACES) * ORIGIN_STEP_US;
+  const places = min(ORIGIN_PLACES as f64, max(1, floor((MAX_ORIGIN_TICKS as f64) / fill)));
+  return ((generation % (places as i32)) as f64) * (fill / perMicro);
+}
+
+/** Keeps the origin of the limit read. */
+export function keepOrigin(): void {
+  newOriginUs = originUs;
+}
+
+/** Places the origin shortly before `gridUs`: now, or a fill of the previous limit. */
+export function placeOrigin(gridUs: f64, generation: i32): void {
+  newOriginUs = gridUs - originOffsetUs(newFillTicks, newTicksPerMicro, generation);
+}
+
+/** Computes the token index at the origin of the new record, for a change at an instant. */
+export function carryIndex(nowUs: f64, returned: i64): void {
+  findIndex(countedTick(nowUs) + returned);
+  // All tokens that an unlimited bucket owes arrive at once.
+  if (newTicksPerToken == 0 && ticksPerToken != 0)
+    addTokens(MAX_SPAN_TICKS / (ticksPerToken as i64));
+  moveToOrigin(newTick(nowUs), newTicksPerToken);
+}
+
+/** Writes the new limit and the token index at its origin. */
+export function writeLimit(at: usize): void {
+  putF64(at + RECORD_pace, newPace);
+  putF64(at + RECORD_burst, newBurst);
+  putF64(at + RECORD_ticksPerToken, newTicksPerToken);
+  putF64(at + RECORD_fillTicks, newFillTicks);
+  putF64(at + RECORD_originUs, newOriginUs);
+  putI64(at + RECORD_arrived, index);
+  putI64(at + RECORD_arrivedFraction, indexFraction);
+}
+
+/**
+ * Fills a claimed record, after the token index at its origin was computed. `limit` is the
+ * generation with which its limit came into force. The generation is written last: 0 means "being
+ * written".
+ */
+export function writeRecord(cell: usize, place: i32, generation: i32, limit: i32): void {
+  const at = recordAt(cell, place);
+  put32(at + RECORD_generation, 0);
+  writeLimit(at);
+  put32(cell + BUCKET_limits + (place << 2), limit);
+  put32(at + RECORD_tenure, generation);
+  put32(at + RECORD_generation, generation);
+}
 
 // Changes the limit in force: one exchange of the word makes a new configuration record live.
 
@@ -50,7 +190,7 @@ function readLive(cell: usize): i64 {
   }
 }
 
-/** Announces that another record may go live from now on: see Tenure in the host's record.ts. */
+/** Announces that another record may go live from now on: see Tenure in the host's cell.ts. */
 export function endTenure(cell: usize, word: i64): void {
   store32(recordAt(cell, (word & INDEX_MASK) as usize) + RECORD_tenure, 0);
 }
@@ -108,7 +248,7 @@ let nowTicks: i64 = 0;
  * indices, and `returned` ticks arrive at once. False if the clock is invalid.
  */
 function prepare(cell: usize, place: i32, word: i64, nowUs: f64, onlyOf: i32, returned: i64): bool {
-  const generation = nextGeneration(cell);
+  const generation = nextGeneration(cell + BUCKET_sequence);
   placeOrigin(gridOf(nowUs), generation);
   if (!isFinite(newOriginUs)) return false;
   nowTicks = newTick(nowUs);
@@ -143,12 +283,13 @@ function publish(cell: usize, nowUs: f64, attempts: i32, onlyOf: i32, returned: 
     const held =
       onlyOf == ANY ? keptTicks(heldTicks(word, nowUs)) : sameTicks(word, nowUs, returned);
     const next = ((nowTicks - withinSpan(held)) << INDEX_BITS) | (place as i64);
+    if (publishRecord(cell, word, next)) {
+      release(place);
+      return DONE;
+    }
     if (!isClaimed()) {
       place = claimRecord(cell, cell + BUCKET_claims, attempts);
       before = 0;
-    } else if (exchange64(cell + CELL_word, word, next) == word) {
-      release(place);
-      return DONE;
     }
   }
   return BUSY;
@@ -165,7 +306,7 @@ export function createBucket(
   initial: f64,
 ): f64 {
   newLimit(rateOrInterval, most, perToken, fill);
-  const generation = nextGeneration(cell);
+  const generation = nextGeneration(cell + BUCKET_sequence);
   placeOrigin(nowUs, generation);
   if (!isFinite(newOriginUs)) return DAMAGED;
   startIndex();

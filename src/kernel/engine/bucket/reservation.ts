@@ -1,8 +1,7 @@
 import { exchange64, load64 } from '../accesses';
 import { joined } from '../arithmetic';
-import { CELL_word, INDEX_BITS } from '../constants';
-import { fillTicks, originUs, ticksPerMicro } from './limit';
-import { originOffsetUs } from './new-record';
+import { fillTicks, findIndex, originUs, tickOf, ticksPerMicro } from './limit';
+import { originOffsetUs } from './reconfigure';
 import {
   generationOf,
   isLearnt,
@@ -14,8 +13,8 @@ import {
   readRecord,
   remember,
 } from './record';
+import { CELL_word, INDEX_BITS } from '../constants';
 import { word as written } from '../results';
-import { findIndex, tickOf } from './token-index';
 
 // Reserved tokens: when they are due, and how they are returned.
 

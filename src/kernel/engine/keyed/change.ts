@@ -1,66 +1,58 @@
-import { exchange32, exchange64, load32, load64, readI64, store32 } from '../accesses';
-import { claimAfter, isClaimed, NONE, put32, putF64, putI64, release } from '../claim';
-import {
-  carryIndex,
-  keepOrigin,
-  newCapTicks,
-  newLimit,
-  placeOrigin,
-  writeLimit,
-} from '../bucket/new-record';
-import { readLimit } from '../bucket/limit';
+import { exchange32, exchange64, load32, load64, store32 } from '../accesses';
+import { claimAfter, isClaimed, NONE, release } from '../claim';
 import {
   AGAIN,
   BUSY,
   CLAIM_ATTEMPTS,
   DAMAGED,
-  INDEX_BITS,
   INDEX_MASK,
   KEYED_claims,
-  KEYED_LIMIT_rest,
   KEYED_live,
-  KEYED_RECORD_before,
-  KEYED_RECORD_sinceUs,
   KEYED_swept,
   LIVE_VERSION_MASK,
-  NAMED,
   RECORD_COUNT,
-  TABLE_SPAN_TICKS,
-  TRANSIT,
 } from '../constants';
-import { restAfter, stateBroughtUp } from './carry';
-import { shared } from './charge';
-import { forgetLimit, isInForce, known, learnLimit, limitIn, recordOf } from './limits';
-import { BYTES, isLive, start, STATE, tagOf } from './table';
+import { isHeld } from './claim';
+import {
+  beginRecord,
+  bringUpLive,
+  end,
+  isInForce,
+  known,
+  learn,
+  recordOf,
+  shared,
+  writeLimit,
+} from './new-limits';
+import { BYTES, isLive, start, STATE } from './table';
 import { freed } from './word';
 
-// Changes the limits of a table: fills a record that no state needs, exchanges the live word, and
-// then sweeps: brings every entry up to the new record. A call that meets an entry before the sweep
-// brings it up itself. A change first completes the sweep of the one before, so that a state counts
-// under the live record or under the one before it, and its parity tells which.
+// Changes the limits of a table or a limit set: fills a record that no entry needs, exchanges the
+// live word, and then sweeps: brings every entry up to the new record. A call that meets an entry
+// before the sweep brings it up itself. A change first completes the sweep of the one before, so
+// that an entry counts under the live record or under the one before it.
 
-let table: usize = 0;
+let cell: usize = 0;
 /** The claimed record. */
 let place: i32 = 0;
-/** The word that the change is to replace, the instant of the change, and whether all went well. */
+/** The word that the change is to replace, and whether all went well. */
 let before: i32 = 0;
-let changeUs: f64 = 0;
 let isSound: bool = true;
 
-export function openChanges(cell: usize): void {
-  table = cell;
+export function openChanges(table: usize): void {
+  cell = table;
 }
 
 /**
  * Claims a record that the live word does not name; NONE if none is free. Every entry has been
- * brought up to the live record, so no state needs another one, unless a change came in between.
+ * brought up to the live record, so none needs another one, unless a change came in between.
  */
 function claim(): i32 {
   for (let attempt = 0; attempt < CLAIM_ATTEMPTS; attempt++) {
-    const index = claimAfter(load32(table + KEYED_live), table + KEYED_claims);
+    const index = claimAfter(load32(cell + KEYED_live), cell + KEYED_claims);
     if (index == NONE) continue;
-    const live = load32(table + KEYED_live);
-    if ((live & INDEX_MASK) != index && load32(table + KEYED_swept) == live) return index;
+    const live = load32(cell + KEYED_live);
+    if ((live & INDEX_MASK) != index && load32(cell + KEYED_swept) == live) return index;
     release(index);
     if (sweep() != 0) return NONE;
   }
@@ -72,27 +64,17 @@ export function beginChange(nowUs: f64): f64 {
   const outcome = sweep();
   if (outcome != 0) return outcome;
   place = claim();
-  before = load32(table + KEYED_live);
-  changeUs = nowUs;
+  if (place == NONE) return BUSY;
+  before = load32(cell + KEYED_live);
   isSound = true;
-  return place == NONE ? BUSY : 0;
+  beginRecord(recordOf(place), before, nowUs);
+  return 0;
 }
 
-/** Writes a limit into the claimed record: the table's own, then the tiers', in order. */
-export function putLimit(tier: i32, pace: f64, burst: f64, perToken: f64, fill: f64): void {
-  const from = limitIn(recordOf(before), tier);
-  const to = limitIn(recordOf(place), tier);
-  const version = (before >> INDEX_BITS) + 1;
-  forgetLimit();
-  if (!readLimit(from)) isSound = false;
-  newLimit(pace, burst, perToken, fill);
-  if (newCapTicks > TABLE_SPAN_TICKS) isSound = false;
-  // The grid of windows stays.
-  if (fill == 0) placeOrigin(changeUs, version);
-  else keepOrigin();
-  carryIndex(changeUs, 0);
-  writeLimit(to);
-  putI64(to + KEYED_LIMIT_rest, restAfter(readI64(from + KEYED_LIMIT_rest), changeUs));
+/** Writes a limit into the claimed record: that of the record before changes to it. */
+export function putLimit(i: i32, pace: f64, burst: f64, perToken: f64, fill: f64): void {
+  const isWritten = writeLimit(i, recordOf(before), recordOf(place), pace, burst, perToken, fill);
+  if (!isWritten) isSound = false;
 }
 
 /**
@@ -100,43 +82,47 @@ export function putLimit(tier: i32, pace: f64, burst: f64, perToken: f64, fill: 
  * a failure.
  */
 export function publishChange(seen: i32): f64 {
-  const record = recordOf(place);
-  putF64(record + KEYED_RECORD_sinceUs, changeUs);
-  put32(record + KEYED_RECORD_before, before & INDEX_MASK);
   const next = ((seen + RECORD_COUNT) & LIVE_VERSION_MASK) | place;
   const isNext = isSound && seen == before;
-  const isLive = isNext && isClaimed() && exchange32(table + KEYED_live, seen, next) == seen;
+  const isPublished = isNext && isClaimed() && exchange32(cell + KEYED_live, seen, next) == seen;
   release(place);
-  if (!learnLimit() || !isSound) return DAMAGED;
-  return isLive ? sweep() : AGAIN;
+  if (!isSound) return DAMAGED;
+  return isPublished ? sweep() : AGAIN;
 }
 
 /** Brings every entry up to the limits in force: 0 or a failure. */
 export function sweep(): f64 {
   while (true) {
-    if (!learnLimit()) return DAMAGED;
-    if (load32(table + KEYED_swept) == known) return 0;
+    if (!learn()) return DAMAGED;
+    if (load32(cell + KEYED_swept) == known) return 0;
     const word = known;
     let entry = start;
-    while (entry <= shared && sweepEntry(entry)) entry += BYTES;
-    if (entry <= shared || !isInForce()) continue;
-    store32(table + KEYED_swept, word);
-    return 0;
+    let outcome = 0;
+    while (outcome == 0 && entry <= shared) {
+      outcome = sweepEntry(entry);
+      entry += BYTES;
+    }
+    if (outcome == AGAIN || (outcome == 0 && !isInForce())) continue;
+    if (outcome != 0) return end(outcome);
+    store32(cell + KEYED_swept, word);
+    return end(0);
   }
 }
 
-/** False if the limits have changed. */
-function sweepEntry(entry: usize): bool {
+/** 0, AGAIN if the limits have changed, or a failure. */
+function sweepEntry(entry: usize): i32 {
   while (true) {
     const state = load64(entry + STATE);
-    let next = state;
-    if (isLive(state)) {
-      if (!isInForce()) return false;
-      next = stateBroughtUp(state);
-    } else if (tagOf(state) == TRANSIT || tagOf(state) == NAMED) {
+    if (entry == shared || isLive(state)) {
+      const outcome = bringUpLive(entry, state);
+      if (outcome != AGAIN) return outcome;
+      if (!isInForce()) return AGAIN;
+    } else if (
       // Its holder may have read the old limits.
-      next = freed(state);
+      !isHeld(state) ||
+      exchange64(entry + STATE, state, freed(state)) == state
+    ) {
+      return 0;
     }
-    if (next == state || exchange64(entry + STATE, state, next) == state) return true;
   }
 }

@@ -3,9 +3,9 @@ import { unitsBefore, usOfUnits } from '../arithmetic';
 import { capTicks, fillAt, fillTicks, nearestTick, ticksPerToken } from '../bucket/limit';
 import { DAMAGED, LATER, LIVE, NEVER, NO_PLACE } from '../constants';
 import { decision } from '../decision';
-import { leaveEntry, leaveWord, loseRace } from '../results';
 import {
   BEATEN,
+  beginClaims,
   commit,
   forgotten,
   hasRoom,
@@ -15,20 +15,23 @@ import {
   take as takeEntry,
   taken,
 } from './claim';
-import { bringUp, isUpToDate } from './carry';
-import { fastestPerMicro, gapTicks, isInForce } from './limits';
+import { fastestPerMicro, gapTicks, isInForce, known, learnLimit } from './limits';
 import {
   advanced,
+  bringUp,
   instantUs,
+  isUpToDate,
   longestWait,
   nowTicks,
   renewInstant,
   restNow,
+  setInstant,
   sinceFill,
   stateOf,
   zeroTimeOf,
 } from './state';
-import { find, identityOf, isLive, NONE, STATE, tagOf, tagOfOwner } from './table';
+import { find, identityOf, isLive, NONE, seek, STATE, tagOf, tagOfOwner } from './table';
+import { beginRaces, leaveEntry, leaveWord, loseRace } from '../results';
 
 // Charges a key's bucket, and creates it if the key has none.
 
@@ -47,6 +50,24 @@ export let shared: usize = NONE;
 
 export function openCharges(entry: usize): void {
   shared = entry;
+}
+
+/** Starts a call under the limit that this thread knows; false if it is invalid. */
+export function begin(high: u32, low: u32, nowUs: f64): bool {
+  seek(high, low);
+  beginClaims();
+  beginRaces();
+  // A call that finds the limits changed since, when it has read what it decides on, renews them.
+  if (known < 0) return renew(nowUs);
+  setInstant(nowUs);
+  return true;
+}
+
+/** Reads the limits again if they have changed; false if they are invalid. */
+export function renew(nowUs: f64): bool {
+  const isSound = learnLimit();
+  setInstant(nowUs);
+  return isSound;
 }
 
 /** The bucket's contents after the last charge, in ticks. */
@@ -162,12 +183,12 @@ function insert(cost: i64, maxWait: f64): f64 {
  * reclaimed, because that bucket may have been this key's.
  */
 export function zeroTimeAtFirstSight(): i64 {
-  const known = forgotten();
-  if (known <= unitsBefore(instantUs)) return restNow();
+  const gone = forgotten();
+  if (gone <= unitsBefore(instantUs)) return restNow();
   // A later time is known, so this call's time is old, or the clock was set back.
   renewInstant();
-  if (known <= unitsBefore(instantUs)) return restNow();
-  const us = usOfUnits(known);
+  if (gone <= unitsBefore(instantUs)) return restNow();
+  const us = usOfUnits(gone);
   if (fillTicks != 0) return (fillAt(nearestTick(us)) as i64) - gapTicks - capTicks;
   // Its bucket may have been that of the fastest tier, and lacked what this fills until then.
   const missing = ceil((us - instantUs) * fastestPerMicro() * ticksPerToken);

@@ -60,7 +60,7 @@ export function beginClaims(): void {
 }
 
 /** Whether an entry is in transit, named or not. */
-function isHeld(state: i64): bool {
+export function isHeld(state: i64): bool {
   return tagOf(state) == TRANSIT || tagOf(state) == NAMED;
 }
 

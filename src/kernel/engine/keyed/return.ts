@@ -1,13 +1,76 @@
 import { exchange64, load64 } from '../accesses';
-import { joined, ticksDown } from '../arithmetic';
-import { ticksPerToken } from '../bucket/limit';
-import { DAMAGED, TABLE_SPAN_TICKS } from '../constants';
-import { begin, renew } from '.';
-import { bringUp, isUpToDate } from './carry';
-import { shared, zeroTimeAtFirstSight } from './charge';
-import { isInForce } from './limits';
-import { stateOf, zeroTimeOf } from './state';
+import { joined, round, ticksDown } from '../arithmetic';
+import { fillAt, fillTicks, ticksPerMicro, ticksPerToken } from '../bucket/limit';
+import { DAMAGED, LATER, TABLE_SPAN_TICKS } from '../constants';
+import {
+  begin,
+  chargeKey,
+  heldTicks,
+  look,
+  renew,
+  seenState,
+  shared,
+  STALE,
+  zeroTimeAtFirstSight,
+} from './charge';
+import { isInForce, tier, useTier } from './limits';
+import {
+  bringUp,
+  costOfSpan,
+  heldBefore,
+  isUpToDate,
+  longestWait,
+  restNow,
+  sinceFill,
+  stateOf,
+  tierOf,
+  zeroTimeOf,
+} from './state';
 import { find, identityOf, isLive, isOwned, NONE, STATE, tagOfOwner } from './table';
+
+// Puts a key's bucket into debt. An entry in debt is never reclaimed.
+
+/**
+ * Empties a key's bucket for `us` microseconds, at most 8.9 years; a quantum bucket stays empty
+ * until the next fill after that. A longer debt stays. Returns 0, NO_PLACE or DAMAGED.
+ */
+export function block(high: u32, low: u32, nowUs: f64, us: f64): f64 {
+  const asked = tier;
+  let answer = STALE;
+  for (let isSound = begin(high, low, nowUs); answer == STALE; isSound = renew(nowUs)) {
+    // A block does not depend on limits. It keeps the tier, unless the bucket is unused.
+    const entry = isSound ? find() : NONE;
+    let state = entry == NONE ? 0 : load64(entry + STATE);
+    if (isLive(state) && !isUpToDate(state)) state = bringUp(entry + STATE, state);
+    if (isLive(state) && tierOf(state) != tier) {
+      useTier(tierOf(state));
+      isSound = renew(nowUs);
+      if (zeroTimeOf(state) <= restNow()) {
+        useTier(asked);
+        isSound = renew(nowUs);
+      }
+    }
+    answer = isSound ? blockFor(us) : DAMAGED;
+  }
+  if (tier != asked) useTier(asked);
+  return answer;
+}
+
+function blockFor(us: f64): f64 {
+  if (ticksPerToken == 0) return isInForce() ? 0 : STALE;
+  const longest = longestWait();
+  const span = sinceFill + round(us * ticksPerMicro);
+  const ticks = costOfSpan(fillAt(min(fillTicks == 0 ? span : span - 1, longest)) as i64);
+  while (true) {
+    const looked = look();
+    if (looked != 0) return looked;
+    const cost = ticks + heldBefore(heldTicks);
+    if (cost <= 0) return 0;
+    // Only from the state seen, so that a debt added by another thread is not added to this.
+    const wait = chargeKey(cost, longest, seenState, TABLE_SPAN_TICKS);
+    if (wait != LATER) return min<f64>(wait, 0);
+  }
+}
 
 // Moves a key's zero-time back: returned tokens, and cancelled admissions.
 

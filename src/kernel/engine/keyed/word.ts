@@ -17,9 +17,8 @@ import {
   TRANSIT,
   ZERO_TIME_SHIFT,
 } from '../constants';
-import { broughtUpOfOther, tierOf } from './carry';
 import { isInForce, known, limitIn, recordOf, restoreLimit, sinceOf } from './limits';
-import { isOurs, restNow } from './state';
+import { broughtUpOfOther, isOurs, restNow, tierOf } from './state';
 
 // State words of a table whose keys have one limit: a zero-time, or a ticket that is never reused.
 // limit-set/word.ts replaces this file in the module of limit sets.

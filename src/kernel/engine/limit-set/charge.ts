@@ -14,7 +14,6 @@ import {
   taken,
 } from '../keyed/claim';
 import { find, identityOf, isLive, NONE, seek, STATE } from '../keyed/table';
-import { beginRaces, failBecause, forgetEntry, leaveEntry, loseRace } from '../results';
 import { instantUs, isInForce, isUnlimited, known, learn, leastBurst, setInstant } from './record';
 import { convert } from './schedule';
 import {
@@ -22,13 +21,14 @@ import {
   isOpen,
   isSlot,
   limitsOf,
+  liveAfter,
   restSpare,
   slotAt,
+  slotOf,
   spare,
   swapSpare,
   takeSpare,
 } from './slot';
-import { liveAfter, slotOf } from './state';
 import {
   copy,
   exceeds,
@@ -39,6 +39,7 @@ import {
   survey,
   tokens,
 } from './survey';
+import { beginRaces, failBecause, forgetEntry, leaveEntry, loseRace } from '../results';
 
 // Changes the zero-times of an entry by one exchange of its state. No state recurs, so while the
 // state is unchanged, its slot and the entry's owner are unchanged too. A call takes or checks its

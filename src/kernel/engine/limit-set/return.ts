@@ -2,8 +2,7 @@ import { load64, peek64, writeI64 } from '../accesses';
 import { highOf, joined, ticksDown } from '../arithmetic';
 import { AGAIN, CROWDED, DAMAGED, MAX_SPAN_TICKS } from '../constants';
 import { isLive, isOwned, NONE, STATE } from '../keyed/table';
-import { failBecause, failed } from '../results';
-import { begin, end, isNothing, isKeyed, openEntry, ownEntry, replace, shared } from './charge';
+import { begin, end, isKeyed, isNothing, openEntry, ownEntry, replace, shared } from './charge';
 import {
   capOf,
   count,
@@ -33,6 +32,7 @@ import {
   limitsOf,
   signSpare,
   slotAt,
+  slotOf,
   spareAt,
   spareZeroTime,
   takeSpare,
@@ -40,8 +40,8 @@ import {
   writeLast,
   zeroTimeAt,
 } from './slot';
-import { slotOf } from './state';
 import { addedTo, isPromised, lastMoved, newIndex, tokens } from './survey';
+import { failBecause, failed } from '../results';
 
 // Moves zero-times back: returned tokens, and cancelled admissions. And when promises are due.
 

@@ -1,9 +1,9 @@
 import { peek64, writeI64 } from '../accesses';
 import { usOfUnits } from '../arithmetic';
-import { floored } from '../decision';
 import { LATER, MAX_SPAN_TICKS, NEVER } from '../constants';
+import { floored } from '../decision';
+import { readClock } from '../host';
 import { forgotten } from '../keyed/claim';
-import { readClock } from '../keyed/clock';
 import {
   capOf,
   costOf,

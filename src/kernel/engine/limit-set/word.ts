@@ -13,8 +13,7 @@ import {
   tickAt,
 } from '../limit-set/record';
 import { isFrozen } from '../limit-set/schedule';
-import { isSlot, limitsOf, slotAt, zeroTimeAt } from '../limit-set/slot';
-import { slotOf, stateAfter } from '../limit-set/state';
+import { isSlot, limitsOf, slotAt, slotOf, stateAfter, zeroTimeAt } from '../limit-set/slot';
 
 // Replaces keyed/word.ts in the module of limit sets. Its imports are as from there.
 

@@ -1,5 +1,5 @@
-import { NONE } from '../claim';
 import { exchange64, load64 } from '../accesses';
+import { NONE } from '../claim';
 import {
   CELL_word,
   EXACT_COUNT_BITS,
@@ -12,12 +12,14 @@ import {
   WINDOW_OUTCOME_damaged,
 } from '../constants';
 import { beginRaces, loseRace, word as known } from '../results';
-import { intervalTicksOf, leaveSurvey, leaveWait, ticksAt, until } from './instant';
 import {
   bitsIn,
   bitsOf,
   claimWindowRecord,
+  countOf,
   intervalIn,
+  intervalTicksOf,
+  inWord,
   isKnown,
   isLatest,
   knownBits,
@@ -25,16 +27,19 @@ import {
   knownRecord,
   learn,
   leaveLimit,
+  leaveSurvey,
+  leaveWait,
   limitIn,
   loseGuess,
   nextWindowGeneration,
   originIn,
-  placeOf,
   publishWindowRecord,
   recordOf,
   remember,
   takenBy,
+  ticksAt,
   unitIn,
+  until,
   wordOf,
   writeWindowRecord,
 } from './record';
@@ -72,10 +77,6 @@ function unitOf(bits: i32): f64 {
   return (1 << max(0, bits - EXACT_COUNT_BITS)) as f64;
 }
 
-function countOf(word: i64, bits: i32): i32 {
-  return ((word >> INDEX_BITS) & ((1 << bits) - 1)) as i32;
-}
-
 /** The count and the mark above it: more than any limit once tokens were cancelled. */
 function countAndMark(word: i64, bits: i32): i32 {
   return ((word >> INDEX_BITS) & ((2 << bits) - 1)) as i32;
@@ -83,11 +84,6 @@ function countAndMark(word: i64, bits: i32): i32 {
 
 function startOf(word: i64, bits: i32): f64 {
   return ((word as u64) >> (bits + 1 + INDEX_BITS)) as f64;
-}
-
-/** A number of tokens, shifted to its place in the word. */
-function inWord(tokens: i32): i64 {
-  return (tokens as i64) << INDEX_BITS;
 }
 
 /** Takes `tokens` without the clock, if they fit and the mark is clear. */
@@ -180,25 +176,11 @@ export function fixedTakeAt(
   }
 }
 
-/** Puts back up to `tokens` of the window at `place`, unless it is over; returns their number. */
-export function fixedReturnAt(cell: usize, nowUs: f64, tokens: i32, place: i64): i32 {
-  let word = wordOf(cell);
-  while (true) {
-    const record = recordOf(cell, word);
-    const bits = bitsIn(record);
-    const units = ticksAt(nowUs, originIn(record)) / unitIn(record);
-    const isOver = floor(units) - startOf(word, bits) >= intervalIn(record);
-    const isMine = placeOf(word, bits) == place;
-    const returned = isMine && !isOver ? min(tokens, countOf(word, bits)) : 0;
-    const next = word - inWord(returned);
-    const seen =
-      returned == 0 ? load64(cell + CELL_word) : exchange64(cell + CELL_word, word, next);
-    if (seen == word) {
-      remember(cell, next, nowUs);
-      return returned;
-    }
-    word = seen;
-  }
+/** Whether the window of a word is over at a reading. */
+export function isWindowOver(cell: usize, word: i64, nowUs: f64): bool {
+  const record = recordOf(cell, word);
+  const units = ticksAt(nowUs, originIn(record)) / unitIn(record);
+  return floor(units) - startOf(word, bitsIn(record)) >= intervalIn(record);
 }
 
 /** Attempts once to put a new limit in force, on the word that was looked at. */

@@ -1,11 +1,12 @@
-import { add32, exchange64, load32, load64, readF64, readI32 } from '../accesses';
-import { highOf, joined } from '../arithmetic';
-import { claimRecord, isClaimed, put32, putF64, release } from '../claim';
+import { load32, load64, readF64, readI32 } from '../accesses';
+import { highOf, joined, round } from '../arithmetic';
+import { claimRecord, nextGeneration, publishRecord, put32, putF64, release } from '../claim';
 import {
   CELL_word,
   CLAIM_ATTEMPTS,
   INDEX_BITS,
   INDEX_MASK,
+  LAST_TICK,
   WINDOW_claims,
   WINDOW_MOVED,
   WINDOW_OUTCOME_again,
@@ -21,9 +22,70 @@ import {
   WINDOW_RECORD_unitTicks,
   WINDOW_records,
   WINDOW_sequence,
+  WINDOW_TICKS_PER_MICRO,
 } from '../constants';
 import { leaveWord, loseRace, word as known } from '../results';
-import { intervalTicksOf } from './instant';
+
+// Time in windows and logs, and the results of a call beside the number of its tokens.
+
+const TICKS_PER_MICRO: f64 = WINDOW_TICKS_PER_MICRO as f64;
+const LAST: f64 = LAST_TICK as f64;
+/** Products of doubles may be too large by this: 1.1 ms are 17,600 ticks, not 17,601. */
+const PRODUCT_ERROR: f64 = 1e-6;
+
+/**
+ * The tick nearest to a clock instant. No other step rounds, so an interval ends exactly when it is
+ * due.
+ */
+export function ticksAt(nowUs: f64, originTicks: f64): f64 {
+  const ticks = round(nowUs * TICKS_PER_MICRO) - originTicks;
+  // NaN counts as a clock that has stepped back as far as possible.
+  return ticks > -LAST ? min(ticks, LAST) : -LAST;
+}
+
+/** Microseconds from `nowUs` until a tick. */
+export function until(tick: f64, nowUs: f64, originTicks: f64): f64 {
+  return (originTicks + tick) / TICKS_PER_MICRO - nowUs;
+}
+
+/** An interval in ticks, rounded up so that a window is never shorter than requested. */
+export function intervalTicksOf(intervalMs: f64): f64 {
+  return ceil(intervalMs * 1000 * TICKS_PER_MICRO - PRODUCT_ERROR);
+}
+
+/** After a refusal or a survey: microseconds until the requested tokens can be available. */
+let wait: f64 = 0;
+/** After a survey: tokens left, microseconds until no admission counts, and until one less does. */
+let left: i32 = 0;
+let full: f64 = 0;
+let next: f64 = 0;
+
+export function windowWaitUs(): f64 {
+  return wait;
+}
+
+export function windowLeft(): i32 {
+  return left;
+}
+
+export function windowFullUs(): f64 {
+  return full;
+}
+
+export function windowNextUs(): f64 {
+  return next;
+}
+
+export function leaveWait(us: f64): void {
+  wait = us;
+}
+
+/** Without admissions that count, `nextUs` has no meaning: no more tokens will come. */
+export function leaveSurvey(count: i32, limit: i32, fullUs: f64, nextUs: f64): void {
+  left = count;
+  full = fullUs;
+  next = count < limit ? nextUs : Infinity;
+}
 
 // The configuration records of windows and logs. The low bits of the word name the live record, so
 // one exchange puts a new limit in force. A record is written only while no word names it.
@@ -97,6 +159,16 @@ export function bitsIn(record: usize): i32 {
 
 export function limitIn(record: usize): i32 {
   return readF64(record + WINDOW_RECORD_limit) as i32;
+}
+
+/** The count of a fixed or sliding window's word, or of a kept slot. */
+export function countOf(word: i64, bits: i32): i32 {
+  return ((word >> INDEX_BITS) & ((1 << bits) - 1)) as i32;
+}
+
+/** A number of tokens, shifted to the place of the count in a word. */
+export function inWord(tokens: i32): i64 {
+  return (tokens as i64) << INDEX_BITS;
 }
 
 /** The clock tick from which the limiter counts. */
@@ -214,12 +286,8 @@ export function claimWindowRecord(cell: usize): i32 {
   return claimRecord(cell, cell + WINDOW_claims, CLAIM_ATTEMPTS);
 }
 
-/** The next generation of a cell, never 0. */
 export function nextWindowGeneration(cell: usize): i32 {
-  while (true) {
-    const generation = (add32(cell + WINDOW_sequence, 1) + 1) & 0x7fffffff;
-    if (generation != 0) return generation;
-  }
+  return nextGeneration(cell + WINDOW_sequence);
 }
 
 /** Fills a claimed record. The generation is written last: 0 means "being written". */
@@ -250,7 +318,7 @@ export function writeWindowRecord(
 
 /** Puts a written record in force by exchanging the word, and frees the old one; 0 if it did. */
 export function publishWindowRecord(cell: usize, word: i64, next: i64, index: i32): i32 {
-  const isLive = isClaimed() && exchange64(cell + CELL_word, word, next) == word;
+  const isLive = publishRecord(cell, word, next);
   release(index);
   if (isLive) return 0;
   loseRace();

@@ -1,6 +1,6 @@
-import { NONE } from '../claim';
 import { exchange64, load64 } from '../accesses';
 import { highOf, joined } from '../arithmetic';
+import { NONE } from '../claim';
 import {
   CELL_word,
   INDEX_BITS,
@@ -11,7 +11,6 @@ import {
   WINDOW_ring,
 } from '../constants';
 import { beginRaces, word as known } from '../results';
-import { leaveSurvey, leaveWait, ticksAt, until } from './instant';
 import {
   bitsIn,
   claimWindowRecord,
@@ -23,6 +22,8 @@ import {
   knownRecord,
   learn,
   leaveLimit,
+  leaveSurvey,
+  leaveWait,
   limitIn,
   loseGuess,
   nextWindowGeneration,
@@ -30,6 +31,8 @@ import {
   publishWindowRecord,
   recordOf,
   remember,
+  ticksAt,
+  until,
   wordOf,
   writeWindowRecord,
 } from './record';

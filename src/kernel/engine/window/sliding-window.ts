@@ -1,5 +1,5 @@
-import { NONE } from '../claim';
 import { exchange64, load64 } from '../accesses';
+import { NONE } from '../claim';
 import {
   CELL_word,
   INDEX_BITS,
@@ -11,11 +11,13 @@ import {
   WINDOW_ring,
 } from '../constants';
 import { beginRaces, loseRace, word as known } from '../results';
-import { intervalTicksOf, leaveSurvey, leaveWait, ticksAt, until } from './instant';
 import {
   bitsIn,
   claimWindowRecord,
+  countOf,
   firstSlotIn,
+  intervalTicksOf,
+  inWord,
   isKnown,
   isLatest,
   knownBits,
@@ -23,17 +25,20 @@ import {
   knownRecord,
   learn,
   leaveLimit,
+  leaveSurvey,
+  leaveWait,
   limitIn,
   loseGuess,
   nextWindowGeneration,
   originIn,
-  placeOf,
   publishWindowRecord,
   recordOf,
   remember,
   shiftIn,
   takenBy,
+  ticksAt,
   unitIn,
+  until,
   wordOf,
   writeWindowRecord,
 } from './record';
@@ -76,10 +81,6 @@ const AGAIN: i32 = WINDOW_OUTCOME_again as i32;
 const BUSY: i32 = WINDOW_OUTCOME_busy as i32;
 const DAMAGED: i32 = WINDOW_OUTCOME_damaged as i32;
 const NEW_SLOT: i32 = WINDOW_OUTCOME_newSlot as i32;
-
-function countOf(word: i64, bits: i32): i32 {
-  return ((word >> INDEX_BITS) & ((1 << bits) - 1)) as i32;
-}
 
 function sealOf(bits: i32): i64 {
   return (1 as i64) << (bits + INDEX_BITS);
@@ -246,7 +247,7 @@ export function slidingTakeAt(
       const nextEnd = (slot - nextAge - endOf) * slotTicks;
       leaveSurvey(left, limit, fullUs, until(nextEnd, nowUs, origin));
     }
-    const next = word + ((taken as i64) << INDEX_BITS);
+    const next = word + inWord(taken);
     const seen = taken == 0 ? load64(cell + CELL_word) : exchange64(cell + CELL_word, word, next);
     if (seen == word) {
       remember(cell, next, nowUs);
@@ -279,26 +280,14 @@ function newestAge(cell: usize, bits: i32, slots: i32, slot: f64): i32 {
   return age;
 }
 
-/** Puts back up to `tokens` of the slot at `place`, unless it is over; returns their number. */
-export function slidingReturnAt(cell: usize, nowUs: f64, tokens: i32, place: i64): i32 {
-  let word = wordOf(cell);
-  while (true) {
-    const record = recordOf(cell, word);
-    const bits = bitsIn(record);
-    const first = firstSlotIn(record) + shiftIn(record);
-    const ticks = ticksAt(nowUs, originIn(record));
-    const isOver = isPast(ticks, unitIn(record), first, numberOf(word, bits) as f64, bits);
-    const isMine = placeOf(word, bits) == place && (word & sealOf(bits)) == 0;
-    const returned = isMine && !isOver ? min(tokens, countOf(word, bits)) : 0;
-    const next = word - ((returned as i64) << INDEX_BITS);
-    const seen =
-      returned == 0 ? load64(cell + CELL_word) : exchange64(cell + CELL_word, word, next);
-    if (seen == word) {
-      remember(cell, next, nowUs);
-      return returned;
-    }
-    word = seen;
-  }
+/** Whether the slot of a head is over at a reading, or sealed. */
+export function isSlotOver(cell: usize, word: i64, nowUs: f64): bool {
+  const record = recordOf(cell, word);
+  const bits = bitsIn(record);
+  const first = firstSlotIn(record) + shiftIn(record);
+  const ticks = ticksAt(nowUs, originIn(record));
+  const number = numberOf(word, bits) as f64;
+  return isPast(ticks, unitIn(record), first, number, bits) || (word & sealOf(bits)) != 0;
 }
 
 /** Attempts once to put a new limit in force, on the head that was looked at. */
@@ -318,7 +307,7 @@ export function slidingReconfigureAt(
   const oldOrigin = originIn(record);
   const number = numberOf(word, bits) as f64;
   const ticks = ticksAt(nowUs, oldOrigin);
-  if (isPast(ticks, slotTicks, first, number, bits) || (word & sealOf(bits)) != 0) {
+  if (isSlotOver(cell, word, nowUs)) {
     openNext(cell, bits, slots, shift, word, numberAt(ticks, slotTicks, first, bits));
     return AGAIN;
   }

@@ -6,7 +6,7 @@ import {
   SOMETIMES_intervalMs,
   SOMETIMES_originTicks,
 } from '../constants';
-import { intervalTicksOf, ticksAt } from './instant';
+import { intervalTicksOf, ticksAt } from './record';
 
 // One word holds the instant of the last occasion and the count of calls, so both change together:
 // if several threads find the interval over, exactly one acts.

@@ -7,3 +7,6 @@ export declare function report(
   fullUs: f64,
   nextUs: f64,
 ): void;
+
+/** Reads the table's clock, if a call's `now` may be too old. */
+export declare function readClock(): f64;

@@ -1,0 +1,124 @@
+import { HandleError } from '../../errors.ts';
+import { allocateCell, type CellPlace, openCell } from '../../memory/cell.ts';
+import type { KernelName } from '../../memory/handle.ts';
+import {
+  type CellKind,
+  KEYED,
+  REGION_HEADER_BYTES,
+  SEED_BYTES,
+  STRIPE_BYTES,
+  STRIPE_COUNT,
+} from '../../memory/layout.ts';
+import { Region } from '../../memory/region.ts';
+import { memoryOf } from '../../memory/region-memory.ts';
+import { fail } from '../bucket/engine.ts';
+import { WHEN_FULL, type WhenFull } from '../constants.ts';
+
+// The parts of its cell that a table of buckets and a limit set, keyed or not, have in common.
+
+/** Entries per key of capacity: in a half-full table, probes are short. */
+export const ENTRIES_PER_KEY = 2;
+/** The most keys that fit into a region. */
+export const MAX_CAPACITY = 67_000_000;
+/** Larger tables get their own region, which is freed with the table. */
+const MAX_DEFAULT_BYTES = 16_384;
+/** Below every instant: no bucket has been reclaimed. */
+const NONE_FORGOTTEN = -(2n ** 63n);
+
+/** The options that all new tables have. */
+export interface NewCell {
+  readonly nowUs: number;
+  readonly stats: boolean;
+  readonly region: Region | undefined;
+  /** The requested kernel, if any. */
+  readonly kernel?: KernelName | undefined;
+}
+
+/** The layout of a table, which never changes. */
+export interface TableHead {
+  /** 0 if the set has no keys. */
+  readonly entries: number;
+  readonly whenFull: number;
+  readonly limitCount: number;
+}
+
+/** Allocates the cell of a table with the size that its head implies, and writes the head. */
+export function allocateTable(
+  { nowUs, stats, region, kernel }: NewCell,
+  bytes: number,
+  entries: number,
+  whenFull: WhenFull,
+  limitCount: number,
+): CellPlace {
+  if (!Number.isFinite(nowUs)) fail();
+  const own = () =>
+    Region.over(
+      memoryOf({
+        bytes: REGION_HEADER_BYTES + bytes + STRIPE_COUNT * STRIPE_BYTES,
+        plain: kernel === 'atomics',
+      }),
+    );
+  const place = allocateCell(
+    region ?? (bytes > MAX_DEFAULT_BYTES ? own() : undefined),
+    bytes,
+    stats,
+  );
+  const { buffer, i32, i64 } = place.region;
+  const at = place.offset;
+  i32[(at + KEYED.entries) >> 2] = entries;
+  i32[(at + KEYED.whenFull) >> 2] = WHEN_FULL[whenFull];
+  i32[(at + KEYED.limitCount) >> 2] = limitCount;
+  i64[(at + KEYED.forgotten) >> 3] = NONE_FORGOTTEN;
+  if (entries > 0) {
+    // Random values cannot be written to shared memory directly.
+    const seed = crypto.getRandomValues(new Uint8Array(SEED_BYTES));
+    new Uint8Array(buffer, at + KEYED.seed, SEED_BYTES).set(seed);
+  }
+  return place;
+}
+
+/**
+ * Reads and checks the head of a table of this kind, with at most as many limits, and keys or none.
+ *
+ * @throws HandleError
+ */
+export function openHead(
+  region: Region,
+  offset: number,
+  kind: CellKind,
+  nonce: number,
+  most: { readonly limits: number; readonly isKeyed: boolean },
+): TableHead {
+  openCell(region, offset, kind, nonce, KEYED.table);
+  const field = (at: number) => region.i32[(offset + at) >> 2] ?? -1;
+  const entries = field(KEYED.entries);
+  const whenFull = field(KEYED.whenFull);
+  const limitCount = field(KEYED.limitCount);
+  const mostEntries = most.isKeyed ? MAX_CAPACITY * ENTRIES_PER_KEY : 0;
+  if (!(entries >= Math.min(mostEntries, 1) && entries <= mostEntries)) {
+    throw new HandleError('ERR_REGION_DAMAGED', `a ${kind} cannot have ${entries} entries`);
+  }
+  if (!(limitCount >= 1 && limitCount <= most.limits)) {
+    throw new HandleError('ERR_REGION_DAMAGED', `a ${kind} cannot have ${limitCount} limits`);
+  }
+  if (!Object.values<number>(WHEN_FULL).includes(whenFull)) {
+    throw new HandleError('ERR_REGION_DAMAGED', "the table's configuration is invalid");
+  }
+  return { entries, whenFull, limitCount };
+}
+
+/**
+ * Reads values of the record that the word of a table's limits names. They belong together, because
+ * no thread writes a record that the word names.
+ */
+export function inForce<T>(
+  { region, offset }: CellPlace,
+  read: (live: number) => T,
+): { readonly live: number; readonly read: T } {
+  const at = (offset + KEYED.live) >> 2;
+  for (;;) {
+    const live = Atomics.load(region.i32, at);
+    const values = read(live);
+    if (Atomics.load(region.i32, at) === live) return { live, read: values };
+  }
+}

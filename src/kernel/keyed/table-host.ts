@@ -1,0 +1,184 @@
+import type { CellPlace } from '../../memory/cell.ts';
+import type { KernelName } from '../../memory/handle.ts';
+import { COUNTER, KEYED } from '../../memory/layout.ts';
+import { failTable } from '../bucket/engine.ts';
+import {
+  AGAIN,
+  BUSY,
+  DAMAGED,
+  NEVER,
+  type Outcome,
+  type Place,
+  type Receipt,
+} from '../bucket/kernel.ts';
+import type { Schedule } from '../bucket/schedule.ts';
+import { awaitClaims } from '../claims.ts';
+import { NO_PLACE } from '../constants.ts';
+import { Counters } from '../counters.ts';
+import type { Opened } from '../open.ts';
+import type { Limits, NameOf, TableLimit } from './cell.ts';
+import type { Change, KeyedStats, TableEngine } from './kernel.ts';
+
+/** New limits in ticks, and the word that names those which they are to replace. */
+export interface NewLimits {
+  readonly live: number;
+  readonly limits: readonly TableLimit[];
+}
+
+/**
+ * The operations on the selected key of a table of buckets or limit sets, or on a limit set without
+ * keys. The engine does all the work except counting.
+ */
+export abstract class TableHost<Engine extends TableEngine> {
+  readonly name: KernelName;
+  protected readonly engine: Engine;
+  protected readonly place: CellPlace;
+  /** The halves of the selected key's hash; without keys, the cell. */
+  protected high: number;
+  protected low = 0;
+  protected readonly counters: Counters | undefined;
+
+  constructor({ engine, name }: Opened<Engine>, place: CellPlace) {
+    this.name = name;
+    this.engine = engine;
+    this.place = place;
+    this.high = place.offset;
+    this.counters = Counters.open(place);
+  }
+
+  acquire(nowUs: number, tokens: number, maxWaitUs: number): number {
+    const wait = this.engine.acquire(this.high, this.low, nowUs, tokens, maxWaitUs);
+    if (wait < NEVER && this.mends(wait)) return this.acquire(nowUs, tokens, maxWaitUs);
+    return this.#counted(wait, tokens);
+  }
+
+  charge(nowUs: number, tokens: number): number {
+    const wait = this.engine.charge(this.high, this.low, nowUs, tokens);
+    if (wait < NEVER && this.mends(wait)) return this.charge(nowUs, tokens);
+    return this.#counted(wait, tokens);
+  }
+
+  decide(nowUs: number, tokens: number): Outcome {
+    const wait = this.engine.decide(this.high, this.low, nowUs, tokens);
+    if (wait < NEVER && this.mends(wait)) return this.decide(nowUs, tokens);
+    return this.outcome(this.#counted(wait, tokens));
+  }
+
+  drain(nowUs: number, tokens: number): number {
+    const taken = this.engine.drain(this.high, this.low, nowUs, tokens);
+    if (taken < 0 && this.mends(taken)) return this.drain(nowUs, tokens);
+    this.#count(taken, taken === 0 && tokens >= 1);
+    return taken;
+  }
+
+  /** False if the key finds no place. */
+  block(nowUs: number, us: number): boolean {
+    return this.answer(() => this.engine.block(this.high, this.low, nowUs, us)) !== NO_PLACE;
+  }
+
+  /** True if promised tokens have moved up. Those for a key without a bucket lapse. */
+  returnTokens(nowUs: number, tokens: number): boolean {
+    return this.answer(() => this.engine.returnTokens(this.high, this.low, nowUs, tokens)) === 1;
+  }
+
+  reset(nowUs: number): void {
+    this.answer(() => this.engine.reset(this.high, this.low, nowUs));
+  }
+
+  balance(nowUs: number): number {
+    return this.number(() => this.engine.balance(this.high, this.low, nowUs));
+  }
+
+  timeUntil(nowUs: number, tokens: number): number {
+    return this.answer(() => this.engine.timeUntil(this.high, this.low, nowUs, tokens));
+  }
+
+  abstract receipt(): Receipt;
+  abstract cancel(receipt: Receipt): boolean;
+  /** The place of the last admission, which is due at `dueUs` under the limits in force. */
+  abstract position(dueUs: number): Place;
+  /** All limits in force. */
+  abstract schedules(): Limits<Schedule>;
+
+  /**
+   * Puts new limits in force: `change` gets the current ones, and may be called again. `at` names a
+   * limit in an error.
+   */
+  reconfigure(readClock: () => number, change: Change, at: NameOf = (_, make) => make()): void {
+    this.answer(() => {
+      // Before a record is claimed, because it may throw.
+      const { live, limits } = this.newLimits(change, at);
+      const nowUs = readClock();
+      if (!Number.isFinite(nowUs)) return DAMAGED;
+      const begun = this.engine.beginChange(nowUs);
+      if (begun < 0) return begun;
+      for (const [i, { pace, burst, ticksPerToken, fillTicks }] of limits.entries()) {
+        this.engine.putLimit(i, pace, burst, ticksPerToken, fillTicks);
+      }
+      return this.engine.publishChange(live);
+    });
+  }
+
+  protected abstract newLimits(change: Change, at: NameOf): NewLimits;
+  /** The outcome of a decision with this wait. */
+  protected abstract outcome(wait: number): Outcome;
+  protected abstract readonly isKeyed: boolean;
+
+  /** The number of races that the last call lost. */
+  get lostRaces(): number {
+    return this.engine.lostRaces();
+  }
+
+  /** The engine's own counts, and those of calls, if they are counted. */
+  protected tableStats(nowUs: number): KeyedStats {
+    const { counters, engine } = this;
+    return {
+      entries: engine.entriesInUse(nowUs),
+      reclaimed: engine.reclaimed(),
+      shared: engine.placeless(),
+      ...(counters && { ...counters.sum(), longestProbe: counters.max(COUNTER.longestProbe) }),
+    };
+  }
+
+  /** Repeats a call as long as the cause of its failure can be removed. */
+  protected answer(call: () => number): number {
+    for (;;) {
+      const answer = call();
+      if (answer >= NEVER || answer === NO_PLACE || !this.mends(answer)) return answer;
+    }
+  }
+
+  /** The same for a call that answers NaN if it fails. */
+  protected number(call: () => number): number {
+    for (;;) {
+      const answer = call();
+      if (!Number.isNaN(answer) || !this.mends(this.failure())) return answer;
+    }
+  }
+
+  /** Why the last call failed, if its answer does not tell. */
+  protected failure(): number {
+    return DAMAGED;
+  }
+
+  /** Whether a failed call should be repeated; throws if not. */
+  protected mends(failure: number): boolean {
+    if (failure === NO_PLACE) return false;
+    if (failure === AGAIN) return true;
+    if (failure !== BUSY) failTable();
+    awaitClaims(this.place, KEYED.claims);
+    return true;
+  }
+
+  #counted(wait: number, tokens: number): number {
+    this.#count(wait < 0 ? 0 : tokens, wait < 0);
+    return wait;
+  }
+
+  #count(admitted: number, refused: boolean): void {
+    const { counters } = this;
+    if (counters === undefined) return;
+    counters.count(admitted, refused, this.engine.lostRaces());
+    if (this.isKeyed) counters.raise(COUNTER.longestProbe, this.engine.longestProbe());
+  }
+}
