@@ -2,11 +2,11 @@ import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:
 import { resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { InvalidArgumentError } from 'commander';
+import { isHeader, isMethod, isReservedHeader } from '../load/plan/headers.ts';
 import { DURATIONS, isWithin, type NumberRange, RATES } from '../load/plan/option-table.ts';
 import type { Header } from '../load/plan/options.ts';
 import { MAX_SEED } from '../load/plan/random.ts';
 import type { RateRamp } from '../load/plan/rate-course.ts';
-import { isHeader, isMethod, isReservedHeader } from '../load/plan/request.ts';
 import { isPem, isServername } from '../load/plan/transport.ts';
 
 // Parses the values of options and arguments. Commander prefixes an error with the option and its

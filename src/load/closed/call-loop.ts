@@ -1,4 +1,4 @@
-import type { CallCounts, RunningCounts } from '../measure/tally.ts';
+import type { CallCounts, RunningCounts } from '../measure/call-counts.ts';
 import { STOPPED, STOPPED_MS } from '../send/work.ts';
 import type { TaskCall, TaskModule } from '../task/task.ts';
 import { type Failure, failureOf } from '../task/task-module.ts';
@@ -42,6 +42,8 @@ export interface CallLoopOptions {
   readonly concurrency: number;
   readonly timeoutMs: number;
   readonly now: () => number;
+  /** Changes about every {@link TICK_MS}, and ends a batch: calls that take as long stand alone. */
+  readonly ticks: Int32Array;
   /** Whether to end early. Checked at each clock reading. */
   readonly isStopped: (nowUs: number) => boolean;
   /** Called with calls and their total time. A long call is a sample by itself. */
@@ -61,6 +63,8 @@ interface Lane {
   isAbandoned: boolean;
 }
 
+/** Several long calls in a row within one batch are told apart if each takes longer than this. */
+export const TICK_MS = 10;
 /** Checks for hanging calls per timeout, and at least so often. */
 const LOOKS_PER_TIMEOUT = 10;
 const LOOK_MS = 250;
@@ -137,15 +141,16 @@ export class CallLoop {
     return nowUs >= this.#endUs || this.#options.isStopped(nowUs);
   }
 
-  /** Makes up to `count` calls; stops after one that throws or returns a promise. */
+  /** Makes up to `count` calls; stops at a tick, or after one that throws or returns a promise. */
   #callMany(count: number): { answer?: PromiseLike<unknown>; failure?: Failure } {
-    const { task } = this.#options;
+    const { task, ticks } = this.#options;
     const call = this.#call;
     let sequence = this.#sequence;
     const end = sequence + count;
+    const tick = Atomics.load(ticks, 0);
     this.#burstFrom = sequence;
     try {
-      while (sequence < end) {
+      do {
         LoopCall.begin(call, sequence);
         sequence += 1;
         const answer = task(call);
@@ -156,7 +161,7 @@ export class CallLoop {
           return { answer };
         }
         this.sink = answer;
-      }
+      } while (sequence < end && Atomics.load(ticks, 0) === tick);
       this.#endBurst(sequence);
     } catch (error) {
       this.#endBurst(sequence - 1);
@@ -236,15 +241,16 @@ export class CallLoop {
   }
 
   async #runLane(lane: Lane, first: PromiseLike<unknown> | undefined): Promise<void> {
-    const { task, now } = this.#options;
+    const { task, now, ticks } = this.#options;
     const { call, pace } = lane;
     let pending = first;
     lane.fromUs = now();
     do {
       const calls = pending === undefined ? pace.calls : 1;
+      const tick = Atomics.load(ticks, 0);
       let failure: Failure | undefined;
       lane.ended = 0;
-      while (lane.ended < calls && failure === undefined) {
+      do {
         try {
           if (pending === undefined) {
             LoopCall.begin(call, this.#sequence++);
@@ -259,7 +265,7 @@ export class CallLoop {
           failure = failureOf(error);
         }
         lane.ended += 1;
-      }
+      } while (failure === undefined && lane.ended < calls && Atomics.load(ticks, 0) === tick);
       pending = undefined;
       const nowUs = now();
       this.#sample(pace, { us: nowUs - lane.fromUs, calls: lane.ended }, failure);

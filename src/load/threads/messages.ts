@@ -1,6 +1,6 @@
-import type { CallCounts, TallyRecord } from '../measure/tally.ts';
-import type { FleetOptions } from '../plan/fleet.ts';
-import type { LoadOptions, TaskOptions } from '../plan/options.ts';
+import type { CallCounts } from '../measure/call-counts.ts';
+import type { TallyRecord } from '../measure/tally.ts';
+import type { FleetOptions, LoadOptions, TaskOptions } from '../plan/options.ts';
 import type { SharedTimetable } from '../plan/timetable.ts';
 import type { Transport } from '../plan/transport.ts';
 
@@ -58,6 +58,8 @@ export interface RoundThreadData {
   readonly timeoutMs: number;
   /** Set to a value other than 0 to end early: a thread in a tight loop receives no messages. */
   readonly stop: Int32Array<SharedArrayBuffer>;
+  /** Counts up every few milliseconds: a thread in a tight loop has no timers. */
+  readonly ticks: Int32Array<SharedArrayBuffer>;
   /** The words of the gate before each round. */
   readonly gate: BigInt64Array<SharedArrayBuffer>;
 }
