@@ -1,38 +1,10 @@
 import type { CallCounts, RunningCounts } from '../measure/call-counts.ts';
-import { STOPPED, STOPPED_MS } from '../send/work.ts';
-import type { TaskCall, TaskModule } from '../task/task.ts';
+import { STOPPED, STOPPED_MS } from '../send/queued-work.ts';
+import type { TaskModule } from '../task/task.ts';
+import { CallInFlight } from '../task/task-call.ts';
 import { type Failure, failureOf } from '../task/task-module.ts';
 import { isThenable } from '../task/task-work.ts';
 import { type Batch, Pace } from './pace.ts';
-
-/** The object passed to all calls of one lane in turn. */
-export class LoopCall implements TaskCall {
-  readonly thread: number;
-  /** Start of the round. */
-  dueUs = 0;
-  sequence = 0;
-  #controller: AbortController | undefined;
-
-  constructor(thread: number) {
-    this.thread = thread;
-  }
-
-  get signal(): AbortSignal {
-    this.#controller ??= new AbortController();
-    return this.#controller.signal;
-  }
-
-  /** Starts the next call of a lane. */
-  static begin(call: LoopCall, sequence: number): void {
-    call.sequence = sequence;
-    if (call.#controller !== undefined) call.#controller = undefined;
-  }
-
-  /** Aborts the signal of a lane's call. */
-  static abort(call: LoopCall, reason: Error): void {
-    call.#controller?.abort(reason);
-  }
-}
 
 export interface CallLoopOptions {
   readonly task: TaskModule['default'];
@@ -51,8 +23,9 @@ export interface CallLoopOptions {
   readonly onFailure: (failure: Failure) => void;
 }
 
+/** Calls made in turn, with one object for all of them. */
 interface Lane {
-  readonly call: LoopCall;
+  readonly call: CallInFlight;
   readonly pace: Pace;
   /** When its batch began, and the calls of the batch that have ended. */
   fromUs: number;
@@ -74,7 +47,7 @@ const MOST_ASYNC_CALLS = 16;
 /** Makes calls as fast as possible: in a tight loop, or in lanes if the task is async. */
 export class CallLoop {
   readonly #options: CallLoopOptions;
-  #call: LoopCall;
+  #call: CallInFlight;
   readonly #pace = new Pace();
   #sequence = 0;
   #counters: RunningCounts = { sent: 0, succeeded: 0, failed: 0 };
@@ -94,7 +67,7 @@ export class CallLoop {
 
   constructor(options: CallLoopOptions) {
     this.#options = options;
-    this.#call = new LoopCall(options.thread);
+    this.#call = new CallInFlight(options.thread);
   }
 
   /** The calls of the current round. */
@@ -151,7 +124,7 @@ export class CallLoop {
     this.#burstFrom = sequence;
     try {
       do {
-        LoopCall.begin(call, sequence);
+        CallInFlight.begin(call, sequence);
         sequence += 1;
         const answer = task(call);
         if (isThenable(answer)) {
@@ -232,7 +205,7 @@ export class CallLoop {
     clearInterval(watch);
   }
 
-  #addLane(startUs: number, call = new LoopCall(this.#options.thread)): Lane {
+  #addLane(startUs: number, call = new CallInFlight(this.#options.thread)): Lane {
     call.dueUs = startUs;
     const pace = new Pace(MOST_ASYNC_CALLS);
     const lane = { call, pace, fromUs: 0, ended: 0, seen: -1, seenUs: 0, isAbandoned: false };
@@ -253,7 +226,7 @@ export class CallLoop {
       do {
         try {
           if (pending === undefined) {
-            LoopCall.begin(call, this.#sequence++);
+            CallInFlight.begin(call, this.#sequence++);
             this.#counters.sent += 1;
             const answer = task(call);
             if (isThenable(answer)) await answer;
@@ -297,13 +270,13 @@ export class CallLoop {
       if (isOverdue || isCut) {
         lane.isAbandoned = true;
         // The hanging task may still hold the old object.
-        if (lane.call === this.#call) this.#call = new LoopCall(this.#options.thread);
+        if (lane.call === this.#call) this.#call = new CallInFlight(this.#options.thread);
         const [kind, example, name] = isOverdue
           ? ['timed out', this.#tooLong, 'TimeoutError']
           : ['interrupted', STOPPED, 'AbortError'];
         const batch = { us: nowUs - lane.fromUs, calls: lane.ended + 1 };
         this.#sample(lane.pace, batch, { kind, example });
-        LoopCall.abort(lane.call, new DOMException(example, name));
+        CallInFlight.abort(lane.call, new DOMException(example, name));
         if (goesOn) void this.#runLane(this.#addLane(startUs), undefined);
         this.#removeLane(lane);
       }

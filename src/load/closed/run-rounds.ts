@@ -179,7 +179,7 @@ class Rounds {
       rateNow,
       rateWanted: undefined,
       latency: undefined,
-      admitted: sent,
+      calls: sent,
       failed,
       waiting: sent - succeeded - failed,
       finishing: false,

@@ -6,7 +6,7 @@ import {
 } from 'hdr-histogram-js';
 import { type CallCounts, type RunningCounts, totalOf } from './call-counts.ts';
 import { addErrors, type DriveError, kindAmong } from './errors.ts';
-import { LatencyTimeline, type LatencyTimelineRecord } from './latency-timeline.ts';
+import { HIGHEST_US, LatencyTimeline, type LatencyTimelineRecord } from './latency-timeline.ts';
 import { RecentLatencies } from './recent-latencies.ts';
 import { Timeline, type TimelineRecord } from './timeline.ts';
 
@@ -43,9 +43,6 @@ export interface BlockedCalls {
   calls: number;
   longestUs: number;
 }
-
-/** One hour. Higher values are clamped. */
-const HIGHEST_US = 3.6e9;
 
 /** The unit of the times of a tally. Calls as fast as possible may take less than a microsecond. */
 export type TimeUnit = 'us' | 'ns';

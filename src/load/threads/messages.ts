@@ -1,4 +1,5 @@
 import type { CallCounts } from '../measure/call-counts.ts';
+import type { ValueCounts } from '../measure/latency-timeline.ts';
 import type { TallyRecord } from '../measure/tally.ts';
 import type { FleetOptions, LoadOptions, TaskOptions } from '../plan/options.ts';
 import type { SharedTimetable } from '../plan/timetable.ts';
@@ -124,8 +125,8 @@ export type LoadEvent =
       readonly throughUs: number;
       readonly counters: CallCounts;
       readonly waiting: number;
-      /** Latencies since the last report, as counted by `RecentLatencies`. */
-      readonly latencies: Uint32Array;
+      /** Latencies since the last report. */
+      readonly latencies: ValueCounts;
     }
   /** The current round, so far or as a whole. */
   | { readonly type: 'round'; readonly round: ThreadRound; readonly isOver: boolean }

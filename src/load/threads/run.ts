@@ -244,7 +244,7 @@ export async function conduct(
       rateNow: watch.meter.rateAt(nowUs),
       rateWanted: course.isSteady ? undefined : course.rateAt(nowUs),
       latency: gauge.read(threads.map(({ latencies }) => latencies.take())),
-      admitted: watch.meter.admitted,
+      calls: watch.meter.admitted,
       failed: threads.reduce((sum, { counters }) => sum + counters.failed, 0),
       waiting: threads.reduce((sum, { waiting }) => sum + waiting, 0),
       finishing: nowUs > endUs,
