@@ -1,6 +1,6 @@
 import { type Machine, thisMachine } from '../load/measure/machine.ts';
+import { isHarmless } from '../load/plan/headers.ts';
 import { HIDDEN, safeText } from '../load/plan/redact.ts';
-import { isHarmless } from '../load/plan/safe-headers.ts';
 import type { Facts } from './report/page.ts';
 
 /** The circumstances of a run, for its reports. */

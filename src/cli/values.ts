@@ -2,12 +2,11 @@ import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:
 import { resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { InvalidArgumentError } from 'commander';
+import { isHeader, isReservedHeader } from '../load/plan/headers.ts';
 import { DURATIONS, isWithin, type NumberRange, RATES } from '../load/plan/option-table.ts';
 import type { Header } from '../load/plan/options.ts';
 import { MAX_SEED } from '../load/plan/random.ts';
 import type { RateRamp } from '../load/plan/rate-course.ts';
-import { isHeader, isMethod, isReservedHeader } from '../load/plan/request.ts';
-import { isPem, isServername } from '../load/plan/transport.ts';
 
 // Parses the values of options and arguments. Commander prefixes an error with the option and its
 // value.
@@ -188,12 +187,6 @@ export function parseRedisKey(text: string): string {
   throw invalid('a key of 1 to 1024 characters');
 }
 
-/** Parses an HTTP method in upper or lower case. */
-export function parseMethod(text: string): string {
-  if (isMethod(text)) return text.toUpperCase();
-  throw invalid('an HTTP method other than CONNECT, such as GET, POST or PUT');
-}
-
 /** Parses one `Name: value` and appends it to the previous ones. */
 export function parseHeader(text: string, before: readonly Header[] = []): Header[] {
   const colon = text.indexOf(':');
@@ -239,13 +232,5 @@ export function parseSocketPath(path: string): string {
 
 /** Reads a PEM file. */
 export function parsePem(path: string): string {
-  const wanted = 'the path of a file in PEM';
-  const text = readable(wanted, () => readFileSync(path, 'utf8'));
-  if (isPem(text)) return text;
-  throw invalid(`${wanted}, which begins with -----BEGIN`);
-}
-
-export function parseServername(text: string): string {
-  if (isServername(text)) return text;
-  throw invalid('the name of a host, such as api.example.com');
+  return readable('the path of a file in PEM', () => readFileSync(path, 'utf8'));
 }

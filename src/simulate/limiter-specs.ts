@@ -31,12 +31,12 @@ export interface LimiterSpec {
 /** The tick of windows. */
 const TICK_US = 1 / 16;
 
-// Unchecked: the limiters validate their options.
 type Numbers = Readonly<Record<string, number>>;
 
 interface Kind {
+  /** Validates its options. */
+  readonly limiter: { create(options: never): Limiter };
   readonly forms: readonly TermForm[];
-  create(numbers: Numbers, clock: Clock): Limiter;
   bound(numbers: Numbers): Bound;
 }
 
@@ -60,39 +60,35 @@ function slidingWindowBound(limit: number, intervalMs: number, slots: number): B
 
 const KINDS: Readonly<Record<string, Kind>> = {
   'token-bucket': {
+    limiter: TokenBucket,
     forms: [
       { needs: ['rate', 'burst'], takes: ['initial'] },
       { needs: ['quantum', 'fillIntervalMs', 'burst'], takes: ['initial'] },
     ],
-    create: (numbers, clock) =>
-      TokenBucket.create({ ...(numbers as { rate: number; burst: number }), clock }),
     bound: ({ rate, quantum = 0, fillIntervalMs = 0, burst = 0 }) =>
       rate === undefined
         ? new QuantumBound(quantum, fillIntervalMs, burst)
         : new RateBound(rate, burst),
   },
   'leaky-bucket': {
+    limiter: LeakyBucket,
     forms: [{ needs: ['rate'], takes: ['slack'] }],
-    create: (numbers, clock) => LeakyBucket.create({ ...(numbers as { rate: number }), clock }),
     bound: ({ rate = 0, slack = 0 }) => new RateBound(rate, 1 + slack),
   },
   'fixed-window': {
+    limiter: FixedWindow,
     forms: [{ needs: ['limit', 'intervalMs'], takes: ['initial'] }],
-    create: (numbers, clock) =>
-      FixedWindow.create({ ...(numbers as { limit: number; intervalMs: number }), clock }),
     bound: ({ limit = 0, intervalMs = 0 }) => twoWindows(limit, intervalMs),
   },
   'sliding-window': {
+    limiter: SlidingWindow,
     forms: [{ needs: ['limit', 'intervalMs'], takes: ['slots', 'initial'] }],
-    create: (numbers, clock) =>
-      SlidingWindow.create({ ...(numbers as { limit: number; intervalMs: number }), clock }),
     bound: ({ limit = 0, intervalMs = 0, slots = 10 }) =>
       slidingWindowBound(limit, intervalMs, slots),
   },
   'sliding-log': {
+    limiter: SlidingLog,
     forms: [{ needs: ['limit', 'intervalMs'], takes: ['initial'] }],
-    create: (numbers, clock) =>
-      SlidingLog.create({ ...(numbers as { limit: number; intervalMs: number }), clock }),
     bound: ({ limit = 0, intervalMs = 0 }) =>
       new IntervalBound(
         limit,
@@ -124,7 +120,9 @@ export function parseLimiter(text: string): LimiterSpec {
     throw new RangeError('A semaphore must come first, and only once.');
   }
   const create = (clock: Clock) => {
-    const [first, ...others] = limiters.map((term) => kindOf(term).create(term.numbers, clock));
+    const [first, ...others] = limiters.map((term) =>
+      kindOf(term).limiter.create({ ...term.numbers, clock } as never),
+    );
     // Don't wrap a single limiter: only buckets can reserve.
     return first === undefined || others.length === 0 ? first : allOf(first, ...others);
   };

@@ -1,10 +1,7 @@
 import { Int32Histogram } from 'hdr-histogram-js';
-import { LatencyTimeline } from '../load/measure/latency-timeline.ts';
+import { HIGHEST_US, LatencyTimeline } from '../load/measure/latency-timeline.ts';
 import { Timeline } from '../load/measure/timeline.ts';
 import type { Bound } from './bounds.ts';
-
-/** An hour. */
-const HIGHEST_RESPONSE_US = 3.6e9;
 
 /** The outcomes of the calls, in constant memory. */
 export class Outcomes {
@@ -18,7 +15,7 @@ export class Outcomes {
   readonly waitsByTime: LatencyTimeline;
   readonly bounds: readonly Bound[];
   /** Response times in microseconds; empty without a server. */
-  readonly responses = new Int32Histogram(1, HIGHEST_RESPONSE_US, 3);
+  readonly responses = new Int32Histogram(1, HIGHEST_US, 3);
   /** Maximum number of calls in flight; 0 without a server. */
   mostInFlight = 0;
   #inFlight = 0;
@@ -43,7 +40,7 @@ export class Outcomes {
 
   /** Counts an admitted call that the server responds to after `us`. */
   respond(us: number): void {
-    this.responses.recordValue(Math.min(HIGHEST_RESPONSE_US, Math.round(us)));
+    this.responses.recordValue(Math.min(HIGHEST_US, Math.round(us)));
     this.#inFlight += 1;
     this.mostInFlight = Math.max(this.mostInFlight, this.#inFlight);
   }

@@ -7,8 +7,8 @@ import {
   SAFE_OUTPUT,
   writeFiles,
 } from '../../src/cli/output.ts';
+import { safeHeaders } from '../../src/load/plan/headers.ts';
 import { printable, printableLine, safeText, safeTextLine } from '../../src/load/plan/redact.ts';
-import { safeHeaders } from '../../src/load/plan/safe-headers.ts';
 import { runInProcess } from './support/run-in-process.ts';
 
 afterEach(() => vi.restoreAllMocks());
@@ -38,6 +38,11 @@ describe('text from outside', () => {
     ["'X-Api-Key: s3cret'", "'X-Api-Key: ***'"],
     ['X-Auth-Token: s3cret', 'X-Auth-Token: ***'],
     ['Client-Secret: s3cret', 'Client-Secret: ***'],
+    ['/?PHPSESSID=s3cret&accessKey=s3cret', '/?PHPSESSID=***&accessKey=***'],
+    [
+      '/?passcode=s3cret&mfa=s3cret&totp=s3cret&cred=s3cret',
+      '/?passcode=***&mfa=***&totp=***&cred=***',
+    ],
     ['--redis-key needs --redis, the key', '--redis-key needs --redis, the key'],
     [
       "option '-H, --header <name: value>' argument 'X-Any s3cret' is invalid. It",

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type FitnessOptions, fitnessOf } from '../../src/load/judge/fitness.ts';
 import { CpuGauge, LoopGauge } from '../../src/load/measure/gauges.ts';
 import { Tally } from '../../src/load/measure/tally.ts';
-import { Backlog } from '../../src/load/send/work.ts';
+import { Backlog } from '../../src/load/send/queued-work.ts';
 
 /** Requests of 10 ms, of which the client was late by, and waited for a connection for, so long. */
 function measured({ lateMs = 0.1, queuedMs = 0.1, count = 1_000 } = {}): FitnessOptions {

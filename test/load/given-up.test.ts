@@ -15,7 +15,7 @@ it('the counts of a thread that could not report its results are those of its la
         throughUs: startUs + 2,
         counters: { sent: 5, succeeded: 3, failed: 1 },
         waiting: 1,
-        latencies: new Uint32Array(),
+        latencies: [new Float64Array(), new Float64Array()],
       });
       setImmediate(() => process.exit(3));
     });

@@ -1,21 +1,22 @@
 import { describe, expect, it } from 'vitest';
+import type { ValueCounts } from '../../src/load/measure/latency-timeline.ts';
 import { LatencyGauge, RecentLatencies } from '../../src/load/measure/recent-latencies.ts';
 
 /** Counts of these microseconds. */
-function countsOf(...us: number[]): Uint32Array {
+function countsOf(...us: number[]): ValueCounts {
   const latencies = new RecentLatencies();
   for (const each of us) latencies.record(each);
   return latencies.take();
 }
 
 describe('recent latencies', () => {
-  it.each([0, 1, 15, 16, 31, 32, 100, 1_000, 123_456, 3.6e9, 2 ** 32 - 1])(
-    'keeps %d microseconds within a 32th',
+  it.each([0, 1, 15, 16, 31, 32, 100, 1_000, 123_456, 3.6e9])(
+    'keeps %d microseconds within 1 %%',
     (us) => {
       const latencies = new RecentLatencies();
       latencies.record(us);
       const kept = latencies.percentile(50) ?? Number.NaN;
-      expect(Math.abs(kept - us)).toBeLessThanOrEqual(Math.max(0.5, us / 32));
+      expect(Math.abs(kept - us)).toBeLessThanOrEqual(Math.max(0.5, us / 100));
     },
   );
 
@@ -24,7 +25,7 @@ describe('recent latencies', () => {
     for (const us of [-5, Number.NaN]) latencies.record(us);
     expect(latencies.percentile(100)).toBe(0);
     latencies.record(1e300);
-    expect(latencies.percentile(100)).toBeGreaterThan(4e9);
+    expect(latencies.percentile(100)).toBeGreaterThanOrEqual(3.6e9);
   });
 
   it('finds a percentile by rank', () => {
@@ -39,7 +40,7 @@ describe('recent latencies', () => {
   it('starts again at nothing once taken', () => {
     const latencies = new RecentLatencies();
     latencies.record(5);
-    expect(latencies.take().reduce((sum, count) => sum + count)).toBe(1);
+    expect(latencies.take()).toEqual([Float64Array.of(5), Float64Array.of(1)]);
     expect(latencies.percentile(50)).toBeUndefined();
   });
 });

@@ -4,7 +4,7 @@ import { codeUrl } from '../support/code-url.ts';
 export function replacedWorker(code: string): URL {
   const source = `
     import { parentPort, threadId, workerData } from 'node:worker_threads';
-    const REPORT = { type: 'report', throughUs: 0, waiting: 0, latencies: new Uint32Array(0) };
+    const REPORT = { type: 'report', throughUs: 0, waiting: 0, latencies: [[], []] };
     ${code}`;
   return new URL(codeUrl(source));
 }

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { MessageChannel } from 'node:worker_threads';
 import { expect, it } from 'vitest';
 import { planArrivals } from '../../src/load/plan/arrival-plan.ts';
-import type { Work } from '../../src/load/send/work.ts';
+import type { Work } from '../../src/load/send/queued-work.ts';
 import type { LoadCommand, LoadEvent } from '../../src/load/threads/messages.ts';
 import { ThreadService } from '../../src/load/threads/thread-service.ts';
 import { systemClock } from '../../src/time/system-clock.ts';

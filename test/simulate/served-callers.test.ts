@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { randomNumbers } from '../../src/load/plan/random.ts';
 import { parseLimiter } from '../../src/simulate/limiter-specs.ts';
 import { parsePattern } from '../../src/simulate/patterns.ts';
+import { simulate } from '../../src/simulate/run.ts';
 import { parseServer } from '../../src/simulate/server.ts';
-import { simulate } from '../../src/simulate/simulation.ts';
 
 const SEED = 3;
 

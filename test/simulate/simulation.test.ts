@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { randomNumbers } from '../../src/load/plan/random.ts';
 import { parseLimiter } from '../../src/simulate/limiter-specs.ts';
 import { parsePattern } from '../../src/simulate/patterns.ts';
-import { simulate } from '../../src/simulate/simulation.ts';
+import { simulate } from '../../src/simulate/run.ts';
 import { SEED } from '../support/random.ts';
 
 const ALL = [

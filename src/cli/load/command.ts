@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { DriveResult } from '../../load/judge/drive-result.ts';
 import { PER_MS } from '../../load/measure/times.ts';
 import type { LoadOptions } from '../../load/plan/options.ts';
-import { safeData, safeText } from '../../load/plan/redact.ts';
+import { safeText } from '../../load/plan/redact.ts';
 import { runLoad } from '../../load/threads/run.ts';
 import { aboutThisRun } from '../about.ts';
 import { countOf, formatNumber, formatSpan } from '../format.ts';
@@ -58,7 +58,7 @@ function runPlan(
     run: async () => {
       const running = new Running();
       try {
-        return safeData(await running.run(plan));
+        return await running.run(plan);
       } finally {
         running.end();
       }

@@ -156,7 +156,7 @@ function lines(stream: NodeJS.WritableStream, noun: Noun, nowMs: () => number): 
       if (progress.finishing) nextWaitingMs = nowMs() + WAITING_EVERY_MS;
       nextMs = progress.elapsedMs + PLAIN_EVERY_MS - (progress.elapsedMs % PLAIN_EVERY_MS);
       const at = `${(progress.elapsedMs / 1_000).toFixed(0)} s`.padStart(6);
-      stream.write(`${at}  ${countOf(progress.admitted, noun)}  ${words(progress, noun)}\n`);
+      stream.write(`${at}  ${countOf(progress.calls, noun)}  ${words(progress, noun)}\n`);
     },
     note(text) {
       stream.write(`${text}\n`);

@@ -14,14 +14,12 @@ import {
   parseDuration,
   parseHeader,
   parseLatency,
-  parseMethod,
   parsePem,
   parseRamp,
   parseRate,
   parseRedisKey,
   parseRedisUrl,
   parseSeed,
-  parseServername,
   parseShare,
   parseSocketPath,
 } from '../values.ts';
@@ -29,7 +27,7 @@ import {
 type Parse = (text: string, before: never) => unknown;
 
 const PARSERS = {
-  method: parseMethod,
+  text: String,
   header: parseHeader,
   body: parseBody,
   data: parseData,
@@ -42,7 +40,6 @@ const PARSERS = {
   redisKey: parseRedisKey,
   socket: parseSocketPath,
   pem: parsePem,
-  servername: parseServername,
   output: parseOutputPath,
   outputOrStdout: parseOutputPathOrStdout,
 } as const satisfies Readonly<Record<string, Parse>>;

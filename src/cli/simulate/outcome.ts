@@ -1,6 +1,5 @@
 import type { Int32Histogram } from 'hdr-histogram-js';
-import type { SimulateResult } from '../../simulate/run.ts';
-import type { LimiterResult } from '../../simulate/simulation.ts';
+import type { LimiterResult, SimulateResult } from '../../simulate/run.ts';
 
 const EXIT_OK = 0;
 const EXIT_BOUND_BROKEN = 2;

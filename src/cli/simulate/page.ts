@@ -1,7 +1,6 @@
 import type { Histogram } from 'hdr-histogram-js';
 import { LEAST_FOR } from '../../load/measure/latency-timeline.ts';
-import type { SimulateResult } from '../../simulate/run.ts';
-import type { LimiterResult } from '../../simulate/simulation.ts';
+import type { LimiterResult, SimulateResult } from '../../simulate/run.ts';
 import { type About, aboutFacts } from '../about.ts';
 import { formatNumber, formatSpan } from '../format.ts';
 import {

@@ -1,8 +1,7 @@
 import type { Int32Histogram } from 'hdr-histogram-js';
 import { printableLine, safeText } from '../../load/plan/redact.ts';
 import type { Bound } from '../../simulate/bounds.ts';
-import type { SimulateResult } from '../../simulate/run.ts';
-import type { LimiterResult } from '../../simulate/simulation.ts';
+import type { LimiterResult, SimulateResult } from '../../simulate/run.ts';
 import {
   formatCount,
   formatLatency,

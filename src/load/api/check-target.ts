@@ -1,9 +1,9 @@
 import { checkOptions, type Known } from '../../known-options.ts';
 import { checkFlag, checkNumber, checkObject, shown } from '../../options.ts';
 import type { HttpTarget, TargetTls } from '../plan/drive-options.ts';
+import { isHeader, isMethod, isReservedHeader } from '../plan/headers.ts';
 import { OPTION_GROUPS } from '../plan/option-table.ts';
 import type { Header, LoadOptions } from '../plan/options.ts';
-import { isHeader, isMethod, isReservedHeader } from '../plan/request.ts';
 import {
   checkAuthorities,
   checkCertificate,

@@ -45,7 +45,7 @@ export async function drive<Data = unknown>(options: DriveOptions<Data>): Promis
   try {
     const result = await runLoad(checked, {
       stop: stop.signal,
-      onProgress: ({ elapsedMs, admitted: calls, failed, waiting, finishing }) =>
+      onProgress: ({ elapsedMs, calls, failed, waiting, finishing }) =>
         report({ elapsedMs, calls, failed, waiting, finishing }),
     });
     if (stop.signal.aborted && result.elapsedMs === 0) {

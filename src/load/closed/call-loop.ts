@@ -1,38 +1,10 @@
-import type { CallCounts, RunningCounts } from '../measure/tally.ts';
-import { STOPPED, STOPPED_MS } from '../send/work.ts';
-import type { TaskCall, TaskModule } from '../task/task.ts';
+import type { CallCounts, RunningCounts } from '../measure/call-counts.ts';
+import { STOPPED, STOPPED_MS } from '../send/queued-work.ts';
+import type { TaskModule } from '../task/task.ts';
+import { CallInFlight } from '../task/task-call.ts';
 import { type Failure, failureOf } from '../task/task-module.ts';
 import { isThenable } from '../task/task-work.ts';
 import { type Batch, Pace } from './pace.ts';
-
-/** The object passed to all calls of one lane in turn. */
-export class LoopCall implements TaskCall {
-  readonly thread: number;
-  /** Start of the round. */
-  dueUs = 0;
-  sequence = 0;
-  #controller: AbortController | undefined;
-
-  constructor(thread: number) {
-    this.thread = thread;
-  }
-
-  get signal(): AbortSignal {
-    this.#controller ??= new AbortController();
-    return this.#controller.signal;
-  }
-
-  /** Starts the next call of a lane. */
-  static begin(call: LoopCall, sequence: number): void {
-    call.sequence = sequence;
-    if (call.#controller !== undefined) call.#controller = undefined;
-  }
-
-  /** Aborts the signal of a lane's call. */
-  static abort(call: LoopCall, reason: Error): void {
-    call.#controller?.abort(reason);
-  }
-}
 
 export interface CallLoopOptions {
   readonly task: TaskModule['default'];
@@ -42,6 +14,8 @@ export interface CallLoopOptions {
   readonly concurrency: number;
   readonly timeoutMs: number;
   readonly now: () => number;
+  /** Changes about every {@link TICK_MS}, and ends a batch: calls that take as long stand alone. */
+  readonly ticks: Int32Array;
   /** Whether to end early. Checked at each clock reading. */
   readonly isStopped: (nowUs: number) => boolean;
   /** Called with calls and their total time. A long call is a sample by itself. */
@@ -49,8 +23,9 @@ export interface CallLoopOptions {
   readonly onFailure: (failure: Failure) => void;
 }
 
+/** Calls made in turn, with one object for all of them. */
 interface Lane {
-  readonly call: LoopCall;
+  readonly call: CallInFlight;
   readonly pace: Pace;
   /** When its batch began, and the calls of the batch that have ended. */
   fromUs: number;
@@ -61,6 +36,8 @@ interface Lane {
   isAbandoned: boolean;
 }
 
+/** Several long calls in a row within one batch are told apart if each takes longer than this. */
+export const TICK_MS = 10;
 /** Checks for hanging calls per timeout, and at least so often. */
 const LOOKS_PER_TIMEOUT = 10;
 const LOOK_MS = 250;
@@ -70,7 +47,7 @@ const MOST_ASYNC_CALLS = 16;
 /** Makes calls as fast as possible: in a tight loop, or in lanes if the task is async. */
 export class CallLoop {
   readonly #options: CallLoopOptions;
-  #call: LoopCall;
+  #call: CallInFlight;
   readonly #pace = new Pace();
   #sequence = 0;
   #counters: RunningCounts = { sent: 0, succeeded: 0, failed: 0 };
@@ -90,7 +67,7 @@ export class CallLoop {
 
   constructor(options: CallLoopOptions) {
     this.#options = options;
-    this.#call = new LoopCall(options.thread);
+    this.#call = new CallInFlight(options.thread);
   }
 
   /** The calls of the current round. */
@@ -137,16 +114,18 @@ export class CallLoop {
     return nowUs >= this.#endUs || this.#options.isStopped(nowUs);
   }
 
-  /** Makes up to `count` calls; stops after one that throws or returns a promise. */
+  /** Makes up to `count` calls; stops at a tick, or after one that throws or returns a promise. */
   #callMany(count: number): { answer?: PromiseLike<unknown>; failure?: Failure } {
-    const { task } = this.#options;
+    const { task, ticks } = this.#options;
     const call = this.#call;
     let sequence = this.#sequence;
     const end = sequence + count;
+    // An atomic read would cost several times as much as a short call.
+    const tick = ticks[0];
     this.#burstFrom = sequence;
     try {
-      while (sequence < end) {
-        LoopCall.begin(call, sequence);
+      do {
+        CallInFlight.begin(call, sequence);
         sequence += 1;
         const answer = task(call);
         if (isThenable(answer)) {
@@ -156,7 +135,7 @@ export class CallLoop {
           return { answer };
         }
         this.sink = answer;
-      }
+      } while (sequence < end && ticks[0] === tick);
       this.#endBurst(sequence);
     } catch (error) {
       this.#endBurst(sequence - 1);
@@ -227,7 +206,7 @@ export class CallLoop {
     clearInterval(watch);
   }
 
-  #addLane(startUs: number, call = new LoopCall(this.#options.thread)): Lane {
+  #addLane(startUs: number, call = new CallInFlight(this.#options.thread)): Lane {
     call.dueUs = startUs;
     const pace = new Pace(MOST_ASYNC_CALLS);
     const lane = { call, pace, fromUs: 0, ended: 0, seen: -1, seenUs: 0, isAbandoned: false };
@@ -236,18 +215,19 @@ export class CallLoop {
   }
 
   async #runLane(lane: Lane, first: PromiseLike<unknown> | undefined): Promise<void> {
-    const { task, now } = this.#options;
+    const { task, now, ticks } = this.#options;
     const { call, pace } = lane;
     let pending = first;
     lane.fromUs = now();
     do {
       const calls = pending === undefined ? pace.calls : 1;
+      const tick = ticks[0];
       let failure: Failure | undefined;
       lane.ended = 0;
-      while (lane.ended < calls && failure === undefined) {
+      do {
         try {
           if (pending === undefined) {
-            LoopCall.begin(call, this.#sequence++);
+            CallInFlight.begin(call, this.#sequence++);
             this.#counters.sent += 1;
             const answer = task(call);
             if (isThenable(answer)) await answer;
@@ -259,7 +239,7 @@ export class CallLoop {
           failure = failureOf(error);
         }
         lane.ended += 1;
-      }
+      } while (failure === undefined && lane.ended < calls && ticks[0] === tick);
       pending = undefined;
       const nowUs = now();
       this.#sample(pace, { us: nowUs - lane.fromUs, calls: lane.ended }, failure);
@@ -291,13 +271,13 @@ export class CallLoop {
       if (isOverdue || isCut) {
         lane.isAbandoned = true;
         // The hanging task may still hold the old object.
-        if (lane.call === this.#call) this.#call = new LoopCall(this.#options.thread);
+        if (lane.call === this.#call) this.#call = new CallInFlight(this.#options.thread);
         const [kind, example, name] = isOverdue
           ? ['timed out', this.#tooLong, 'TimeoutError']
           : ['interrupted', STOPPED, 'AbortError'];
         const batch = { us: nowUs - lane.fromUs, calls: lane.ended + 1 };
         this.#sample(lane.pace, batch, { kind, example });
-        LoopCall.abort(lane.call, new DOMException(example, name));
+        CallInFlight.abort(lane.call, new DOMException(example, name));
         if (goesOn) void this.#runLane(this.#addLane(startUs), undefined);
         this.#removeLane(lane);
       }

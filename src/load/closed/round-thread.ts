@@ -1,6 +1,7 @@
 import type { MessagePort } from 'node:worker_threads';
 import { systemClock } from '../../time/system-clock.ts';
-import { Tally, totalOf } from '../measure/tally.ts';
+import { totalOf } from '../measure/call-counts.ts';
+import { Tally } from '../measure/tally.ts';
 import { onThreadEnd, openTask, type TaskEnd } from '../task/task-module.ts';
 import type { LoadCommand, RoundThreadData, ThreadRound } from '../threads/messages.ts';
 import { ThreadPort } from '../threads/thread-port.ts';
@@ -47,7 +48,7 @@ class RoundThread {
   }
 
   async #prepare(): Promise<void> {
-    const { task, timeoutMs } = this.#data;
+    const { task, timeoutMs, ticks } = this.#data;
     const { call, end } = await openTask(task, timeoutMs);
     this.#end = end;
     this.#loop = new CallLoop({
@@ -56,6 +57,7 @@ class RoundThread {
       concurrency: task.concurrency,
       timeoutMs,
       now: () => systemClock.now(),
+      ticks,
       isStopped: (nowUs) => {
         if (nowUs >= this.#reportUs) this.#report(nowUs);
         return this.#isStopped;

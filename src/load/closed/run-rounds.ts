@@ -2,13 +2,15 @@ import { onAbort } from '../../time/on-abort.ts';
 import { systemClock } from '../../time/system-clock.ts';
 import type { ClosedFigures, DriveResult, Round, Spread } from '../judge/drive-result.ts';
 import { resultOf } from '../judge/result-of.ts';
+import { type CallCounts, totalOf } from '../measure/call-counts.ts';
 import { CpuGauge } from '../measure/gauges.ts';
-import { type CallCounts, Tally, totalOf } from '../measure/tally.ts';
+import { Tally } from '../measure/tally.ts';
 import type { LoadOptions, TaskOptions } from '../plan/options.ts';
 import type { RunHooks } from '../threads/hooks.ts';
 import type { RoundThreadData, ThreadRound } from '../threads/messages.ts';
 import { TASK_WORKER } from '../threads/start-threads.ts';
 import { InterruptedError, ThreadHandle, untilReady } from '../threads/thread-handle.ts';
+import { TICK_MS } from './call-loop.ts';
 import { RoundGate } from './round-gate.ts';
 
 /** A round starts when all threads are at the gate, or after this time. */
@@ -37,6 +39,8 @@ export async function runRounds(
 ): Promise<DriveResult> {
   const { threads: count, timeoutMs } = options;
   const stop = new Int32Array(new SharedArrayBuffer(4));
+  const ticks = new Int32Array(new SharedArrayBuffer(4));
+  const ticking = setInterval(() => void Atomics.add(ticks, 0, 1), TICK_MS);
   const end = () => void Atomics.store(stop, 0, 1);
   const threads: ThreadHandle[] = [];
   const forget = onAbort(hooks.stop, end);
@@ -45,13 +49,14 @@ export async function runRounds(
     hooks.onStart?.(task.url);
     for (let thread = 0; thread < count; thread++) {
       const own = { ...task, thread, threads: count };
-      const data: RoundThreadData = { task: own, timeoutMs, stop, gate: gate.words };
+      const data: RoundThreadData = { task: own, timeoutMs, stop, ticks, gate: gate.words };
       threads.push(new ThreadHandle(hooks.loadWorker ?? TASK_WORKER, data));
     }
     await untilReady(threads, hooks.stop);
     return await new Rounds({ options, hooks, threads, gate, end }).run(task.url);
   } finally {
     forget();
+    clearInterval(ticking);
     await Promise.all(threads.map((thread) => thread.giveUp()));
   }
 }
@@ -174,7 +179,7 @@ class Rounds {
       rateNow,
       rateWanted: undefined,
       latency: undefined,
-      admitted: sent,
+      calls: sent,
       failed,
       waiting: sent - succeeded - failed,
       finishing: false,

@@ -1,7 +1,7 @@
+import type { CallCounts } from '../measure/call-counts.ts';
 import type { DriveError } from '../measure/errors.ts';
 import type { LatencySlot } from '../measure/latency-timeline.ts';
 import type { Machine } from '../measure/machine.ts';
-import type { CallCounts } from '../measure/tally.ts';
 import type { Times } from '../measure/times.ts';
 import type { RateRamp } from '../plan/rate-course.ts';
 import type { FitnessResult } from './fitness.ts';
@@ -234,7 +234,8 @@ export interface DriveTimes {
   readonly queued: Times;
   /**
    * From start to end. With `rate: Infinity`, calls shorter than 1 us have the mean of their batch
-   * of about 25 us. A longer call is a sample by itself, exact to 25 us.
+   * of about 25 us. A longer call is a sample by itself, exact to 25 us; several in a row count as
+   * one if each takes less than about 10 ms.
    */
   readonly response: Times;
 }

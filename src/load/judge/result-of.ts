@@ -1,10 +1,11 @@
 import type { Histogram } from 'hdr-histogram-js';
+import type { CallCounts } from '../measure/call-counts.ts';
 import { thisMachine, thisVersion } from '../measure/machine.ts';
-import type { CallCounts, Tally } from '../measure/tally.ts';
+import type { Tally } from '../measure/tally.ts';
 import { PER_MS, timesOf } from '../measure/times.ts';
+import { safeHeaders } from '../plan/headers.ts';
 import type { LoadOptions } from '../plan/options.ts';
-import { safeText } from '../plan/redact.ts';
-import { safeHeaders } from '../plan/safe-headers.ts';
+import { safeData } from '../plan/redact.ts';
 import { dataBytesOf } from '../task/task-module.ts';
 import type {
   ArrivalsResult,
@@ -46,7 +47,7 @@ export interface RunRecord {
   readonly closed?: ClosedFigures | null;
 }
 
-/** The result of a run as plain data. */
+/** The result of a run as plain data. None of its text has secrets, or controls of a terminal. */
 export function resultOf({ options, tally, closed = null, ...run }: RunRecord): DriveResult {
   const { elapsedMs, admitted, wantedRate: wantedRatePerSecond = null } = run;
   const { counters: calls, unit } = tally;
@@ -60,9 +61,9 @@ export function resultOf({ options, tally, closed = null, ...run }: RunRecord): 
     wantedRatePerSecond,
   };
   const hasNoRate = closed !== null || options.fleet !== undefined;
-  const figures = {
+  const figures = safeData({
     loop: closed === null ? 'open' : 'closed',
-    url: safeText(run.url),
+    url: run.url,
     embeddedServer: options.url === undefined && options.task === undefined,
     processes: options.processes ?? 1,
     zerotime: thisVersion(),
@@ -108,7 +109,7 @@ export function resultOf({ options, tally, closed = null, ...run }: RunRecord): 
       counts,
     })),
     closed,
-  } as const;
+  } as const);
   return { ...figures, verdict: verdictOf(figures) };
 }
 

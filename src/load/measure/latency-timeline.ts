@@ -1,10 +1,27 @@
-import { Int32Histogram } from 'hdr-histogram-js';
+import { Int32Histogram, type JsHistogram } from 'hdr-histogram-js';
 import { FIRST_SLOT_US, MOST_SLOTS, widerSlot } from './timeline.ts';
 
-/** An hour, in microseconds. */
-const HIGHEST_US = 3.6e9;
+/** An hour, in microseconds. Higher values are clamped. */
+export const HIGHEST_US = 3.6e9;
 /** Two significant digits are enough for a chart. */
-const DIGITS = 2;
+export const DIGITS = 2;
+
+/** The values of a histogram, and how many there are of each, as plain data. */
+export type ValueCounts = readonly [values: Float64Array, counts: Float64Array];
+
+export function valueCounts(histogram: JsHistogram): ValueCounts {
+  const values: number[] = [];
+  const counts: number[] = [];
+  const { recordedValuesIterator: recorded } = histogram;
+  recorded.reset();
+  while (recorded.hasNext()) {
+    const { valueIteratedTo, countAddedInThisIterationStep } = recorded.next();
+    // The iterator returns the upper end of a histogram bucket, which can exceed the largest value.
+    values.push(Math.min(valueIteratedTo, histogram.maxValue));
+    counts.push(countAddedInThisIterationStep);
+  }
+  return [Float64Array.from(values), Float64Array.from(counts)];
+}
 
 /** The latencies of a part of a run. */
 export interface LatencySlot {
@@ -32,7 +49,7 @@ const LEAST_SLOTS = 4;
 /** A {@link LatencyTimeline} as plain data: each slot's values and their counts. */
 export interface LatencyTimelineRecord {
   readonly slotUs: number;
-  readonly slots: readonly (readonly [slot: number, values: Float64Array, counts: Float64Array])[];
+  readonly slots: readonly (readonly [slot: number, ...ValueCounts])[];
 }
 
 /** Several consecutive slots as one, from `from` to before `until`. */
@@ -163,20 +180,9 @@ export class LatencyTimeline {
   }
 
   toRecord(): LatencyTimelineRecord {
-    const slots = [...this.#slots].map(([slot, histogram]) => {
-      const values: number[] = [];
-      const counts: number[] = [];
-      const { recordedValuesIterator: recorded } = histogram;
-      recorded.reset();
-      while (recorded.hasNext()) {
-        const { valueIteratedTo, countAddedInThisIterationStep } = recorded.next();
-        // The iterator returns the upper end of a histogram bucket, which can exceed the largest
-        // value.
-        values.push(Math.min(valueIteratedTo, histogram.maxValue));
-        counts.push(countAddedInThisIterationStep);
-      }
-      return [slot, Float64Array.from(values), Float64Array.from(counts)] as const;
-    });
+    const slots = [...this.#slots].map(
+      ([slot, histogram]) => [slot, ...valueCounts(histogram)] as const,
+    );
     return { slotUs: this.#slotUs, slots };
   }
 

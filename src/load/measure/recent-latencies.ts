@@ -1,63 +1,37 @@
-/** Buckets per power of two: the relative error is at most 1/32. */
-const PARTS = 16;
-const PARTS_BITS = 4;
-const HIGHEST_US = 2 ** 32 - 1;
-const BUCKETS = PARTS * (32 - PARTS_BITS + 1);
-
-function bucketOf(us: number): number {
-  // Also handles NaN, for which every comparison is false.
-  if (!(us >= 1)) return 0;
-  const whole = us >= HIGHEST_US ? HIGHEST_US : Math.floor(us);
-  if (whole < PARTS) return whole;
-  const shift = 31 - Math.clz32(whole) - PARTS_BITS;
-  return PARTS * (shift + 1) + (whole >>> shift) - PARTS;
-}
-
-function middleOf(bucket: number): number {
-  if (bucket < PARTS) return bucket;
-  const shift = Math.floor(bucket / PARTS) - 1;
-  return (PARTS + (bucket % PARTS) + 0.5) * 2 ** shift;
-}
+import { Int32Histogram } from 'hdr-histogram-js';
+import { DIGITS, HIGHEST_US, type ValueCounts, valueCounts } from './latency-timeline.ts';
 
 /** Counts latencies in few buckets, cheap enough to report four times a second. */
 export class RecentLatencies {
-  #counts = new Uint32Array(BUCKETS);
+  readonly #histogram = new Int32Histogram(1, HIGHEST_US, DIGITS);
 
   record(us: number): void {
-    const bucket = bucketOf(us);
-    this.#counts[bucket] = (this.#counts[bucket] ?? 0) + 1;
+    this.#histogram.recordValue(us > 0 ? Math.min(Math.round(us), HIGHEST_US) : 0);
   }
 
-  add(counts: Uint32Array): void {
-    counts.forEach((count, bucket) => {
-      this.#counts[bucket] = (this.#counts[bucket] ?? 0) + count;
+  add([values, counts]: ValueCounts): void {
+    values.forEach((us, at) => {
+      this.#histogram.recordValueWithCount(us, counts[at] ?? 0);
     });
   }
 
-  /** Returns the counts of all buckets and resets them. */
-  take(): Uint32Array {
-    const counts = this.#counts;
-    this.#counts = new Uint32Array(BUCKETS);
+  /** Returns all counts and resets them. */
+  take(): ValueCounts {
+    const counts = valueCounts(this.#histogram);
+    this.#histogram.reset();
     return counts;
   }
 
   /** The approximate percentile in microseconds; undefined if nothing was recorded. */
   percentile(percentile: number): number | undefined {
-    const total = this.#counts.reduce((sum, count) => sum + count, 0);
-    if (total === 0) return undefined;
-    const rank = Math.max(1, Math.ceil((percentile / 100) * total));
-    let below = 0;
-    const bucket = this.#counts.findIndex((count) => {
-      below += count;
-      return below >= rank;
-    });
-    return middleOf(bucket);
+    const histogram = this.#histogram;
+    return histogram.totalCount === 0 ? undefined : histogram.getValueAtPercentile(percentile);
   }
 }
 
 /** Percentiles of recent latencies. */
 export interface RecentPercentiles {
-  /** In microseconds, within about 3 %. */
+  /** In microseconds, within 1 %. */
   readonly p50Us: number;
   readonly p99Us: number;
 }
@@ -65,7 +39,7 @@ export interface RecentPercentiles {
 /** Percentiles over the last few readings. */
 export class LatencyGauge {
   readonly #length: number;
-  readonly #window: (readonly Uint32Array[])[] = [];
+  readonly #window: (readonly ValueCounts[])[] = [];
 
   /** @param length number of readings to cover */
   constructor(length: number) {
@@ -73,7 +47,7 @@ export class LatencyGauge {
   }
 
   /** @param counts each thread's counts since the last reading */
-  read(counts: readonly Uint32Array[]): RecentPercentiles | undefined {
+  read(counts: readonly ValueCounts[]): RecentPercentiles | undefined {
     this.#window.push(counts);
     if (this.#window.length > this.#length) this.#window.shift();
     const all = new RecentLatencies();

@@ -4,8 +4,9 @@ import {
   encodeIntoCompressedBase64,
   type Histogram,
 } from 'hdr-histogram-js';
+import { type CallCounts, type RunningCounts, totalOf } from './call-counts.ts';
 import { addErrors, type DriveError, kindAmong } from './errors.ts';
-import { LatencyTimeline, type LatencyTimelineRecord } from './latency-timeline.ts';
+import { HIGHEST_US, LatencyTimeline, type LatencyTimelineRecord } from './latency-timeline.ts';
 import { RecentLatencies } from './recent-latencies.ts';
 import { Timeline, type TimelineRecord } from './timeline.ts';
 
@@ -23,30 +24,6 @@ function everySpan<T>(of: (span: Span) => T): Record<Span, T> {
  * - `response`: from sending to the end of the response
  */
 export type Span = (typeof SPANS)[number];
-
-/** How calls ended. */
-export interface CallCounts {
-  /** Calls made. */
-  readonly sent: number;
-  /** Calls that returned or resolved; for a target, responses with a status below 400. */
-  readonly succeeded: number;
-  /** Calls that threw, rejected, timed out or never started; other responses and errors. */
-  readonly failed: number;
-}
-
-/** The counts of a thread while it runs. */
-export type RunningCounts = { -readonly [Name in keyof CallCounts]: CallCounts[Name] };
-
-/** The sum of counts; those of a thread may be unknown. */
-export function totalOf(counts: Iterable<CallCounts | undefined>): RunningCounts {
-  const total = { sent: 0, succeeded: 0, failed: 0 };
-  for (const { sent, succeeded, failed } of [...counts].filter((one) => one !== undefined)) {
-    total.sent += sent;
-    total.succeeded += succeeded;
-    total.failed += failed;
-  }
-  return total;
-}
 
 /** A {@link Tally} as plain data for another thread. */
 export interface TallyRecord {
@@ -66,9 +43,6 @@ export interface BlockedCalls {
   calls: number;
   longestUs: number;
 }
-
-/** One hour. Higher values are clamped. */
-const HIGHEST_US = 3.6e9;
 
 /** The unit of the times of a tally. Calls as fast as possible may take less than a microsecond. */
 export type TimeUnit = 'us' | 'ns';

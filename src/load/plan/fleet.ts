@@ -5,15 +5,7 @@ import { untilRetry } from '../../integrations/redis/waiting.ts';
 import { scheduleOf } from '../../limiters/limit.ts';
 import { systemClock } from '../../time/system-clock.ts';
 import { Fifo } from '../send/fifo.ts';
-
-/** A limit shared by several processes. Plain data: it is posted to the threads. */
-export interface FleetOptions {
-  /** The URL of a Redis or Valkey server. */
-  readonly url: string;
-  readonly key: string;
-  readonly rate: number;
-  readonly burst: number;
-}
+import type { FleetOptions } from './options.ts';
 
 const ANSWER_MS = 1_000;
 /** Number of clock readings. The one with the shortest delay gives the best estimate. */

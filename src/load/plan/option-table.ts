@@ -33,8 +33,8 @@ type Need =
 export type Reading =
   | { readonly as: 'rate' | 'count' | 'duration'; readonly range: NumberRange }
   | { readonly as: 'flag' | 'latency' | 'share' | 'seed' | 'ramp' | 'arrivals' }
-  | { readonly as: 'method' | 'header' | 'body' | 'data' | 'redis' | 'redisKey' }
-  | { readonly as: 'socket' | 'pem' | 'servername' | 'output' | 'outputOrStdout' };
+  | { readonly as: 'text' | 'header' | 'body' | 'data' | 'redis' | 'redisKey' }
+  | { readonly as: 'socket' | 'pem' | 'output' | 'outputOrStdout' };
 
 /** The definition of an option. */
 export interface OptionDefinition {
@@ -142,7 +142,7 @@ export const OPTION_GROUPS = {
     method: {
       flags: '-m, --method <name>',
       help: 'HTTP method (default: GET, or POST with --body)',
-      value: { as: 'method' },
+      value: { as: 'text' },
       needs: 'requests',
     },
     headers: {
@@ -202,7 +202,7 @@ export const OPTION_GROUPS = {
     servername: {
       flags: '--servername <name>',
       help: "server name for the TLS handshake (default: the URL's host)",
-      value: { as: 'servername' },
+      value: { as: 'text' },
       needs: 'https',
     },
   },

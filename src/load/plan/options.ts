@@ -1,5 +1,4 @@
 import type { DriveOptions } from './drive-options.ts';
-import type { FleetOptions } from './fleet.ts';
 import type { RateRamp } from './rate-course.ts';
 import type { Arrivals } from './timetable.ts';
 import type { Transport } from './transport.ts';
@@ -44,6 +43,15 @@ export interface TaskOptions {
   readonly data: unknown;
   /** Maximum number of calls in flight per thread. */
   readonly concurrency: number;
+}
+
+/** A limit shared by several processes. Plain data: it is posted to the threads. */
+export interface FleetOptions {
+  /** The URL of a Redis or Valkey server. */
+  readonly url: string;
+  readonly key: string;
+  readonly rate: number;
+  readonly burst: number;
 }
 
 export type Header = readonly [name: string, value: string];

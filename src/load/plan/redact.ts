@@ -20,12 +20,12 @@ const BARE_CREDENTIALS =
   /(?<=^|[\s'"`(<,])(?![a-z][a-z0-9+.-]*:\/\/|(?:data|file|mailto|node|npm):)[^\s'"`:/@]{0,99}:(?!\d+(?:[/?#\s'"]|$))[^\s'"`]*@(?=[\w[])/gi;
 
 /** Names of secrets in any text. */
-const ALWAYS = /authorization|cookie|secret|passw|passphrase|pwd|apikey|jwt/i;
+const ALWAYS = /authorization|cookie|secret|passw|passphrase|passcode|pwd|apikey|accesskey|jwt/i;
 /** The same in a name of several words, or before an equals sign. */
 const USUALLY =
-  /token|credential|signature|bearer|session|oauth|saml|[cx]srf|hmac|assertion|api-?_?key/i;
+  /token|credential|signature|bearer|session|sess_?id|oauth|saml|[cx]srf|hmac|assertion|api-?_?key/i;
 /** The same if it is one of the words. */
-const AS_WORD = /(?:^|[^a-z])(?:auth|otp|pass|pin|pw|sas|sid|sig|sso)(?:$|[^a-z])/i;
+const AS_WORD = /(?:^|[^a-z])(?:auth|creds?|mfa|otp|pass|pin|pw|sas|sid|sig|sso|totp)(?:$|[^a-z])/i;
 /** Common words, which name secrets in the query of a URL. */
 const IN_QUERY = /(?:^|[^a-z])(?:code|key|ticket)(?:$|[^a-z])|key$/i;
 const SEVERAL_WORDS = /[-_]|[a-z][A-Z]/;

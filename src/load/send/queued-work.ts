@@ -1,6 +1,21 @@
+import type { LoopGauge } from '../measure/gauges.ts';
 import type { Tally } from '../measure/tally.ts';
 import { Fifo } from './fifo.ts';
-import { STOPPED, type Work, type WorkHooks } from './work.ts';
+
+/** What a thread provides to its work. */
+export interface WorkHooks {
+  /** The tally for requests due at this instant. */
+  readonly tallyOf: (dueUs: number) => Tally;
+  /** The current time in microseconds, on the clock of the due instants. */
+  readonly now: () => number;
+  /** Called when nothing is in flight or queued. */
+  readonly onIdle: () => void;
+}
+
+/** How long a run that is stopped waits for requests or calls in flight. */
+export const STOPPED_MS = 1_000;
+/** Why those that take longer are ended. */
+export const STOPPED = `the run was stopped ${STOPPED_MS / 1_000} s before`;
 
 export interface QueuedWorkOptions extends WorkHooks {
   readonly timeoutMs: number;
@@ -24,7 +39,7 @@ export interface Queued {
  *
  * `Room` is what one of them occupies.
  */
-export abstract class QueuedWork<One extends InFlight, Room> implements Work {
+export abstract class QueuedWork<One extends InFlight, Room> {
   readonly #hooks: QueuedWorkOptions;
   /** In the order started, which is the order of their deadlines. */
   readonly #inFlight = new Set<One>();
@@ -37,6 +52,7 @@ export abstract class QueuedWork<One extends InFlight, Room> implements Work {
     this.#hooks = hooks;
   }
 
+  /** The most requests or calls that can be in flight: of HTTP/2, as many as the server allows. */
   abstract readonly capacity: number;
   /** Why the queued requests are dropped. */
   protected abstract readonly noRoom: string;
@@ -52,10 +68,12 @@ export abstract class QueuedWork<One extends InFlight, Room> implements Work {
     return this.#inFlight.size;
   }
 
+  /** Whether one of them ever had to wait for room. */
   get wasFull(): boolean {
     return this.#wasFull;
   }
 
+  /** Requests or calls that are due and not started. */
   get queued(): number {
     return this.#queue.length;
   }
@@ -64,11 +82,13 @@ export abstract class QueuedWork<One extends InFlight, Room> implements Work {
     return this.#inFlight.size === 0 && this.#queue.length === 0;
   }
 
+  /** Starts or queues a due request or call. */
   send(dueUs: number, nowUs: number): void {
     this.#queue.push({ dueUs, queuedUs: nowUs });
     this.pump();
   }
 
+  /** Drops the queue and counts its entries as `unsent`. */
   dropQueue(): void {
     const nowUs = this.#hooks.now();
     for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
@@ -83,12 +103,14 @@ export abstract class QueuedWork<One extends InFlight, Room> implements Work {
     this.#inFlight.clear();
   }
 
+  /** Drops the queue, and ends what is in flight: it counts as `interrupted`. */
   interrupt(): void {
     const cut = [...this.#inFlight];
     this.abandon('interrupted', STOPPED);
     for (const one of cut) this.cancel(one, new DOMException(STOPPED, 'AbortError'));
   }
 
+  /** A rejection reports a failed teardown; the results stay valid. */
   close(): void | Promise<void> {
     clearTimeout(this.#deadline);
   }
@@ -169,4 +191,33 @@ export abstract class QueuedWork<One extends InFlight, Room> implements Work {
     this.pump();
     this.tellIdle();
   };
+}
+
+/** What a thread does at each due instant: it sends requests, or calls a task. */
+export type Work = Omit<QueuedWork<InFlight, unknown>, 'abandon'>;
+
+/** With the processors full, a thread with this many queued requests can't catch up. */
+const MOST_QUEUED = 10_000;
+
+/**
+ * Decides when a thread must leave slots to other threads because this client can't keep up. A slow
+ * target alone is never a reason: requests to it stay due.
+ */
+export class Backlog {
+  /** Whether the machine has no processor time left. */
+  processorsAreFull = false;
+  readonly #capacity: number | undefined;
+
+  /** @param capacity replaces that of the work */
+  constructor(capacity?: number) {
+    this.#capacity = capacity;
+  }
+
+  isFull(
+    { queued, capacity }: Pick<Work, 'queued' | 'capacity'>,
+    loop: Pick<LoopGauge, 'isFull'>,
+  ): boolean {
+    if (queued <= (this.#capacity ?? capacity)) return false;
+    return loop.isFull || (this.processorsAreFull && queued > MOST_QUEUED);
+  }
 }

@@ -8,8 +8,8 @@ import {
   type TargetOptions,
 } from './connection-pool.ts';
 import { Http2Sessions } from './http2.ts';
+import type { WorkHooks } from './queued-work.ts';
 import { type Queued, QueuedWork, type QueuedWorkOptions } from './queued-work.ts';
-import type { WorkHooks } from './work.ts';
 
 export interface SenderOptions extends QueuedWorkOptions, TargetOptions {}
 

@@ -1,41 +1,12 @@
 import { type Queued, QueuedWork, type QueuedWorkOptions } from '../send/queued-work.ts';
 import type { OpenHooks } from '../threads/thread-service.ts';
-import type { TaskCall, TaskModule } from './task.ts';
+import type { TaskModule } from './task.ts';
+import { CallInFlight } from './task-call.ts';
 import { type Failure, failureOf } from './task-module.ts';
-
-/** A call in flight. Its signal is only created if the task reads it. */
-class Call implements TaskCall {
-  readonly thread: number;
-  readonly sequence: number;
-  readonly dueUs: number;
-  #controller: AbortController | undefined;
-  #reason: unknown;
-
-  constructor(thread: number, sequence: number, dueUs: number) {
-    this.thread = thread;
-    this.sequence = sequence;
-    this.dueUs = dueUs;
-  }
-
-  /** Aborts the signal of a call. */
-  static abort(call: Call, reason: Error): void {
-    call.#reason = reason;
-    call.#controller?.abort(reason);
-  }
-
-  get signal(): AbortSignal {
-    if (this.#controller === undefined) {
-      this.#controller = new AbortController();
-      // The task may first read the signal after the timeout.
-      if (this.#reason !== undefined) this.#controller.abort(this.#reason);
-    }
-    return this.#controller.signal;
-  }
-}
 
 /** A call, and when it started. */
 interface StartedCall {
-  readonly call: Call;
+  readonly call: CallInFlight;
   readonly dueUs: number;
   readonly startedUs: number;
 }
@@ -90,7 +61,7 @@ export class TaskWork extends QueuedWork<StartedCall, true> {
       this.drop(queued, startedUs);
       return;
     }
-    const one = { call: new Call(thread, nextSequence(), dueUs), dueUs, startedUs };
+    const one = { call: new CallInFlight(thread, nextSequence(), dueUs), dueUs, startedUs };
     let ended: Promise<unknown> | undefined;
     let failure: Failure | undefined;
     // Count it first: the call may end the thread, and must still be in the results.
@@ -115,7 +86,7 @@ export class TaskWork extends QueuedWork<StartedCall, true> {
   }
 
   protected cancel({ call }: StartedCall, why: DOMException): void {
-    Call.abort(call, why);
+    CallInFlight.abort(call, why);
   }
 
   #settle(one: StartedCall, failure?: Failure): void {

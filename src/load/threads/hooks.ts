@@ -1,20 +1,14 @@
 import type { RecentPercentiles } from '../measure/recent-latencies.ts';
+import type { DriveProgress } from '../plan/drive-options.ts';
 
-/** The progress of a run. */
-export interface Progress {
-  readonly elapsedMs: number;
+/** The progress of a run, with what the command shows in addition. */
+export interface Progress extends DriveProgress {
   /** Requests per second over the last second; undefined before the first report. */
   readonly rateNow: number | undefined;
   /** The current target rate; undefined until it first changes. */
   readonly rateWanted: number | undefined;
   /** Latencies of the last second; undefined if it had no response. */
   readonly latency: RecentPercentiles | undefined;
-  readonly admitted: number;
-  readonly failed: number;
-  /** Requests in flight or queued. */
-  readonly waiting: number;
-  /** Whether no more requests come due and the run waits for those in flight. */
-  readonly finishing: boolean;
 }
 
 export interface RunHooks {

@@ -1,6 +1,7 @@
-import type { CallCounts, TallyRecord } from '../measure/tally.ts';
-import type { FleetOptions } from '../plan/fleet.ts';
-import type { LoadOptions, TaskOptions } from '../plan/options.ts';
+import type { CallCounts } from '../measure/call-counts.ts';
+import type { ValueCounts } from '../measure/latency-timeline.ts';
+import type { TallyRecord } from '../measure/tally.ts';
+import type { FleetOptions, LoadOptions, TaskOptions } from '../plan/options.ts';
 import type { SharedTimetable } from '../plan/timetable.ts';
 import type { Transport } from '../plan/transport.ts';
 
@@ -58,6 +59,8 @@ export interface RoundThreadData {
   readonly timeoutMs: number;
   /** Set to a value other than 0 to end early: a thread in a tight loop receives no messages. */
   readonly stop: Int32Array<SharedArrayBuffer>;
+  /** Counts up every few milliseconds: a thread in a tight loop has no timers. */
+  readonly ticks: Int32Array<SharedArrayBuffer>;
   /** The words of the gate before each round. */
   readonly gate: BigInt64Array<SharedArrayBuffer>;
 }
@@ -122,8 +125,8 @@ export type LoadEvent =
       readonly throughUs: number;
       readonly counters: CallCounts;
       readonly waiting: number;
-      /** Latencies since the last report, as counted by `RecentLatencies`. */
-      readonly latencies: Uint32Array;
+      /** Latencies since the last report. */
+      readonly latencies: ValueCounts;
     }
   /** The current round, so far or as a whole. */
   | { readonly type: 'round'; readonly round: ThreadRound; readonly isOver: boolean }

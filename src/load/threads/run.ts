@@ -4,9 +4,10 @@ import type { DriveResult } from '../judge/drive-result.ts';
 import { type FullThreads, fitnessOf, MOST_BUSY } from '../judge/fitness.ts';
 import { resultOf } from '../judge/result-of.ts';
 import { AdmissionWatch } from '../measure/admissions.ts';
+import { totalOf } from '../measure/call-counts.ts';
 import { CpuGauge, type ProcessorUse, readTimes } from '../measure/gauges.ts';
 import { LatencyGauge } from '../measure/recent-latencies.ts';
-import { Tally, totalOf } from '../measure/tally.ts';
+import { Tally } from '../measure/tally.ts';
 import { type ArrivalPlan, HALF_SLOT_US, planArrivals } from '../plan/arrival-plan.ts';
 import { joinFleet, measureAhead } from '../plan/fleet.ts';
 import { RATES } from '../plan/option-table.ts';
@@ -243,7 +244,7 @@ export async function conduct(
       rateNow: watch.meter.rateAt(nowUs),
       rateWanted: course.isSteady ? undefined : course.rateAt(nowUs),
       latency: gauge.read(threads.map(({ latencies }) => latencies.take())),
-      admitted: watch.meter.admitted,
+      calls: watch.meter.admitted,
       failed: threads.reduce((sum, { counters }) => sum + counters.failed, 0),
       waiting: threads.reduce((sum, { waiting }) => sum + waiting, 0),
       finishing: nowUs > endUs,

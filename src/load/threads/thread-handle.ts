@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
+import { type CallCounts, totalOf } from '../measure/call-counts.ts';
 import { RecentLatencies } from '../measure/recent-latencies.ts';
-import { type CallCounts, totalOf } from '../measure/tally.ts';
 import type { LoadCommand, LoadEvent, ThreadRound } from './messages.ts';
 
 /** The main thread's view of a load thread: its reports, and whether it is alive. */

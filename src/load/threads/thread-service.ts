@@ -1,11 +1,30 @@
 import type { MessagePort } from 'node:worker_threads';
+import { TokenBucket } from '../../limiters/token-bucket.ts';
 import { systemClock } from '../../time/system-clock.ts';
+import { AdmissionLog } from '../measure/admissions.ts';
+import { LoopGauge } from '../measure/gauges.ts';
 import { ThreadTallies } from '../measure/tally.ts';
-import { type Fleet, joinFleet } from '../plan/fleet.ts';
-import { Backlog, type Work, type WorkHooks } from '../send/work.ts';
+import { type Fleet, FleetReservations, joinFleet } from '../plan/fleet.ts';
+import { TimetableSlots } from '../plan/timetable.ts';
+import { Pacer } from '../send/pacer.ts';
+import { Backlog, STOPPED_MS, type Work, type WorkHooks } from '../send/queued-work.ts';
 import type { LoadCommand, ThreadData } from './messages.ts';
 import { ThreadPort } from './thread-port.ts';
-import { startRun, type ThreadRun } from './thread-run.ts';
+
+/** Short enough for a live rate, and to lose little in a crash. */
+const REPORT_MS = 250;
+
+/**
+ * How long queued requests are still sent after the end. The last requests may find all connections
+ * busy even if the server is fast.
+ */
+const QUEUE_DRAIN_MS = 250;
+
+/** A delayed thread may still start due requests until this long after the end. */
+const LATEST_START_MS = 2_000;
+
+/** Maximum concurrent commands of one thread to the fleet's server. */
+const MOST_ORDERED = 64;
 
 export interface OpenHooks extends WorkHooks {
   /** Whether it is too late to start anything. */
@@ -20,15 +39,37 @@ export interface ThreadServiceOptions {
   readonly open: (hooks: OpenHooks) => Promise<Work>;
 }
 
-/** Executes the commands of the main thread: opens the work, runs it, and reports. */
+/** A run in progress. */
+interface Running {
+  readonly work: Work;
+  readonly pacer: Pacer;
+  readonly loop: LoopGauge;
+  readonly reservations: FleetReservations | undefined;
+  readonly reports: NodeJS.Timeout;
+}
+
+/**
+ * Executes the commands of the main thread: opens the work, does it at the instants of the shared
+ * schedule, and reports.
+ */
 export class ThreadService {
   readonly #port: ThreadPort;
   readonly #options: ThreadServiceOptions;
   readonly #tallies = new ThreadTallies();
+  readonly #log = new AdmissionLog();
   readonly #backlog: Backlog;
   #fleet: Fleet | undefined;
   #work: Work | undefined;
-  #run: ThreadRun | undefined;
+  #run: Running | undefined;
+  #endUs = Number.POSITIVE_INFINITY;
+  #isIssuing = true;
+  #isStopped = false;
+  #isFinished = false;
+  #isConcluded = false;
+  #busy = 0;
+  // While the connections are open: after that nobody knows what a server allows.
+  #capacity: number | undefined;
+  #drain: NodeJS.Timeout | undefined;
 
   constructor(port: MessagePort, options: ThreadServiceOptions) {
     this.#options = options;
@@ -45,9 +86,13 @@ export class ThreadService {
     return this.#port.done;
   }
 
-  /** Posts the last report immediately: the thread ends before its work does. */
+  /** Posts the last report immediately, whatever is in flight: the thread ends before its work. */
   abandon(failure: string): void {
-    this.#run?.abandon(failure);
+    if (this.#run === undefined) return;
+    this.#isFinished = true;
+    this.#clearTimers(this.#run);
+    this.#run.pacer.stop(Number.NEGATIVE_INFINITY);
+    this.#conclude(this.#run, failure);
   }
 
   async #prepare(): Promise<void> {
@@ -56,34 +101,156 @@ export class ThreadService {
     this.#work = await open({
       tallyOf: (dueUs) => this.#tallies.of(dueUs),
       now: () => systemClock.now(),
-      onIdle: () => this.#run?.onIdle(),
-      isOver: (nowUs) => this.#run?.isOver(nowUs) === true,
+      onIdle: () => this.#onIdle(),
+      isOver: (nowUs) => nowUs > this.#endUs + LATEST_START_MS * 1_000,
     });
   }
 
   #obey(command: LoadCommand): void {
-    if (command.type === 'go') this.#go(command);
-    if (command.type === 'stop') this.#run?.stop(command.endUs);
-    if (command.type === 'processors') this.#backlog.processorsAreFull = command.areFull;
-    if (command.type !== 'rate') return;
-    this.#run?.follow(command.outstanding);
-    this.#port.post({ type: 'followed' });
+    switch (command.type) {
+      case 'go':
+        this.#go(command);
+        break;
+      case 'stop':
+        this.#isStopped = true;
+        this.#endUs = Math.min(this.#endUs, command.endUs);
+        this.#run?.pacer.stop(this.#endUs);
+        break;
+      case 'processors':
+        this.#backlog.processorsAreFull = command.areFull;
+        break;
+      case 'rate':
+        this.#run?.pacer.follow(command.outstanding);
+        this.#port.post({ type: 'followed' });
+    }
   }
 
   #go(command: LoadCommand & { type: 'go' }): void {
-    if (this.#work === undefined) throw new Error('received go before it was ready');
-    this.#run = startRun(
-      {
-        data: this.#options.data,
-        command,
-        work: this.#work,
-        fleet: this.#fleet,
-        backlog: this.#backlog,
-        tallies: this.#tallies,
-        post: this.#port.post,
+    const work = this.#work;
+    if (work === undefined) throw new Error('received go before it was ready');
+    const { outstanding } = this.#options.data;
+    const { bucket: handle, aheadUs = 0, startUs, firstUs, endUs, timetable } = command;
+    this.#endUs = endUs;
+    const countFromUs = firstUs === undefined ? Number.NEGATIVE_INFINITY : startUs;
+    this.#tallies.begin(startUs, countFromUs);
+    const fleet = this.#fleet;
+    const reservations =
+      fleet &&
+      new FleetReservations({
+        fleet,
+        aheadUs,
+        stock: Math.min(outstanding, MOST_ORDERED),
+        startUs: firstUs ?? startUs,
+        endUs,
+        onBought: () => pacer.wake(),
+      });
+    const bucket =
+      reservations ??
+      (timetable && new TimetableSlots(timetable)) ??
+      TokenBucket.attach(handle as Parameters<typeof TokenBucket.attach>[0]);
+    let isWarmingUp = true;
+    const pacer = new Pacer({
+      bucket,
+      outstanding,
+      alternates: fleet === undefined,
+      endUs,
+      isFull: () => this.#backlog.isFull(work, loop),
+      isIdle: () => work.isIdle,
+      onDue: (dueUs, nowUs) => {
+        if (isWarmingUp && dueUs >= countFromUs) {
+          isWarmingUp = false;
+          loop.begin();
+        }
+        this.#log.append(dueUs);
+        this.#tallies.of(dueUs).record('clientLag', nowUs - dueUs);
+        work.send(dueUs, nowUs);
       },
-      () => this.#port.close(),
+      onEnd: () => this.#endIssuing(run),
+    });
+    const loop = LoopGauge.ofThisThread(() => pacer.sleptMs);
+    const reports = setInterval(() => this.#report(run), REPORT_MS);
+    const run: Running = { work, pacer, loop, reservations, reports };
+    // The work may end the thread at once, with a report of the run.
+    this.#run = run;
+    pacer.start();
+  }
+
+  #report({ work, pacer }: Running): void {
+    const admissions = this.#log.take();
+    const waiting = work.inFlight + work.queued;
+    const { counters, recent } = this.#tallies.counted;
+    const throughUs = pacer.earliestUs;
+    const latencies = recent.take();
+    this.#port.post({ type: 'report', admissions, throughUs, counters, waiting, latencies }, [
+      admissions.buffer,
+    ]);
+  }
+
+  /** Nothing is in flight or queued. */
+  #onIdle(): void {
+    if (this.#run === undefined) return;
+    if (this.#isIssuing) this.#run.pacer.wake();
+    else this.#finish(this.#run);
+  }
+
+  #endIssuing(run: Running): void {
+    const { work, loop } = run;
+    this.#isIssuing = false;
+    this.#busy = loop.use;
+    this.#capacity = work.capacity;
+    if (work.isIdle) {
+      this.#finish(run);
+      return;
+    }
+    const isStopped = this.#isStopped;
+    const giveUp = () => {
+      if (isStopped) work.interrupt();
+      else work.dropQueue();
+      if (isStopped || work.isIdle) this.#finish(run);
+    };
+    this.#drain = setTimeout(giveUp, isStopped ? STOPPED_MS : QUEUE_DRAIN_MS);
+  }
+
+  #clearTimers({ reports }: Running): void {
+    clearInterval(reports);
+    clearTimeout(this.#drain);
+  }
+
+  #finish(run: Running): void {
+    if (this.#isFinished) return;
+    this.#isFinished = true;
+    this.#clearTimers(run);
+    run.reservations?.close();
+    this.#fleet?.close();
+    void this.#closeWork(run);
+  }
+
+  async #closeWork(run: Running): Promise<void> {
+    try {
+      await run.work.close();
+      this.#conclude(run);
+    } catch (error) {
+      this.#conclude(run, (error as Error).message);
+    }
+  }
+
+  #conclude({ work }: Running, failure?: string): void {
+    if (this.#isConcluded) return;
+    this.#isConcluded = true;
+    const admissions = this.#log.take();
+    this.#port.post(
+      {
+        type: 'done',
+        admissions,
+        tally: this.#tallies.counted.toRecord(),
+        warmUp: this.#tallies.warmUp.counters,
+        busy: this.#busy,
+        capacity: this.#capacity ?? work.capacity,
+        wasFull: work.wasFull,
+        failure,
+      },
+      [admissions.buffer],
     );
-    this.#run.start();
+    this.#port.close();
   }
 }

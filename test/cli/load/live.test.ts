@@ -9,7 +9,7 @@ const PROGRESS: Progress = {
   rateNow: 1_999,
   rateWanted: undefined,
   latency: undefined,
-  admitted: 2_000,
+  calls: 2_000,
   failed: 3,
   waiting: 7,
   finishing: false,
@@ -54,7 +54,7 @@ it('a file gets about one line per second, and at the end what is still in fligh
 it('a run whose requests have all ended waits for none', () => {
   const { on, said } = output(false);
   liveOn(on, 2_000).update({ ...PROGRESS, elapsedMs: 2_000, finishing: true, waiting: 0 });
-  liveOn(on, 2_000).update({ ...PROGRESS, elapsedMs: 2_000, admitted: 1, rateNow: undefined });
+  liveOn(on, 2_000).update({ ...PROGRESS, elapsedMs: 2_000, calls: 1, rateNow: undefined });
   expect(said()).toBe('   2 s  2,000 requests  3 failed\n   2 s  1 request  starting\n');
 });
 

@@ -15,6 +15,7 @@ function loopOf(
   const failures: Failure[] = [];
   const samples: [us: number, calls: number][] = [];
   const time = { nowUs: 0 };
+  const ticks = new Int32Array(1);
   const loop = new CallLoop({
     task: (call) => {
       time.nowUs += callUs;
@@ -23,6 +24,7 @@ function loopOf(
     thread: 1,
     concurrency,
     timeoutMs: 100,
+    ticks,
     now: () => {
       time.nowUs += callUs;
       return time.nowUs;
@@ -31,7 +33,7 @@ function loopOf(
     onSample: (us, calls) => void samples.push([us, calls]),
     onFailure: (failure) => void failures.push(failure),
   });
-  return { loop, failures, samples, time };
+  return { loop, failures, samples, time, ticks };
 }
 
 it('calls in a tight loop until the end, each call with the next number', async () => {
@@ -192,6 +194,26 @@ it('an async call that blocks its thread for longer than the timeout has timed o
   expect(failures).toEqual([{ kind: 'timed out', example: 'the call took longer than 100 ms' }]);
   const longest = Math.max(...samples.map(([us, calls]) => us / calls));
   expect(Math.abs(longest - 1e6)).toBeLessThanOrEqual(25);
+});
+
+it.each([
+  ['synchronous', () => undefined],
+  ['asynchronous', () => Promise.resolve()],
+])('%s long calls in a row are told apart, and none has timed out', async (_, answer) => {
+  const { loop, failures, samples, time, ticks } = loopOf(
+    ({ sequence }) => {
+      if (sequence >= 701 && sequence < 706) {
+        time.nowUs += 50_000;
+        Atomics.add(ticks, 0, 1);
+      }
+      return answer();
+    },
+    { callUs: 0.01 },
+  );
+  await loop.run(0, 0.26e6);
+  expect(failures).toEqual([]);
+  const long = samples.filter(([us, calls]) => us / calls > 1_000);
+  expect(long.map(([us]) => Math.round(us / 1_000))).toEqual([50, 50, 50, 50, 50]);
 });
 
 it('makes no further call in the place of one that hangs after a stop', async () => {

@@ -76,8 +76,9 @@ it('a thread says why it can not get ready', async () => {
 function closedData(code: string, timeoutMs = 1_000): RoundThreadData {
   const task = { url: codeUrl(code), data: undefined, concurrency: 2, thread: 0, threads: 1 };
   const stop = new Int32Array(new SharedArrayBuffer(4));
+  const ticks = new Int32Array(new SharedArrayBuffer(4));
   const gate = new RoundGate(1).words;
-  return { task, timeoutMs, stop, gate };
+  return { task, timeoutMs, stop, ticks, gate };
 }
 
 it('a thread of a closed loop calls in rounds, of which the warm-up does not count', async () => {
