@@ -3,8 +3,7 @@ import { once } from 'node:events';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { ChangeLog, type LoggedChange } from '../../src/host/change-log.ts';
 import { operate, pausing, setting } from '../../src/host/operations.ts';
-import type { HostRegion } from '../../src/host.ts';
-import { LimitSet, Region, TokenBucket } from '../../src/index.ts';
+import { LimitSet, type Region, TokenBucket } from '../../src/index.ts';
 import {
   CHANGE,
   CHANGE_BYTES,
@@ -12,27 +11,12 @@ import {
   CHANGES_KEPT,
 } from '../../src/memory/layout/changes.ts';
 import { REGION_FILE } from '../../src/memory/layout.ts';
+import { crashCopies, privateRegion } from '../support/crash-copies.ts';
 import { compiled } from '../support/crew.ts';
 import { hostRegion } from '../support/host.ts';
 import { part } from '../support/random.ts';
 
 const OPTIONS = { user: 'ann', isDry: false, isRecorded: true };
-
-/** A region without a file, in which nobody else operates. */
-function privateRegion(buffer?: SharedArrayBuffer): HostRegion {
-  const region =
-    buffer === undefined ? Region.create({ bytes: 131_072 }) : Region.create({ buffer });
-  return Object.assign(region, { operate: (run: () => unknown) => run() }) as HostRegion;
-}
-
-/** A copy of a region, as a process that is killed now leaves it. */
-function copyOf({ buffer }: HostRegion): HostRegion {
-  const copy = new SharedArrayBuffer(buffer.byteLength);
-  const bytes = new Uint8Array(buffer).slice();
-  const region = privateRegion(copy);
-  new Uint8Array(copy).set(bytes);
-  return region;
-}
 
 function change(fields: Partial<LoggedChange> = {}): LoggedChange {
   return {
@@ -73,17 +57,7 @@ test('a kill between any two accesses leaves the limit of before or after, and a
       OPTIONS,
     );
   set(1);
-  const copies = [copyOf(region)];
-  const { store } = Atomics;
-  const spy = vi.spyOn(Atomics, 'store').mockImplementation(((
-    ...args: Parameters<typeof store>
-  ) => {
-    const result = store(...args);
-    if (args[0].buffer === region.buffer) copies.push(copyOf(region));
-    return result;
-  }) as never);
-  set(50);
-  spy.mockRestore();
+  const copies = crashCopies(region, () => set(50));
   const left = copies.map((copy) => {
     const { rate, burst } = bucketIn(copy);
     expect(burst).toBe(2 * rate);

@@ -85,6 +85,5 @@ test(`SIGKILL at any instant leaves whole changes and a whole record (seed ${SEE
     expect(changes.length).toBeGreaterThanOrEqual(Math.min(newest, 100));
     if (last?.stage === 'begun') interrupted++;
   }
-  console.log(`${KILLS} kills, ${newest} changes, ${interrupted} of them interrupted`);
   if (IN_FULL) expect(interrupted).toBeGreaterThan(0);
 });

@@ -63,5 +63,4 @@ test(`under load, the limit holds across changes, as the record says (seed ${SEE
   });
   const sum = taken.reduce((all, count) => all + count, 0);
   expect(sum).toBeLessThanOrEqual(most);
-  console.log(`${CHANGES} changes: ${taken.join(' + ')} = ${sum} of at most ${most} tokens`);
 });
