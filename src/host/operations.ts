@@ -64,7 +64,6 @@ export interface OperateOptions {
 /** A change that was made or, in a dry run, planned. */
 export interface Operated {
   readonly kind: CellKind;
-  readonly terms: Terms;
   /** Undefined if nothing was to be changed. */
   readonly change: { readonly from: Values; readonly to: Values } | undefined;
 }
@@ -105,11 +104,11 @@ export function operate(
 ): Operated {
   const run = (): Operated => {
     const subject = find(region, name);
-    const { kind, terms, cell } = subject;
+    const { kind, cell } = subject;
     const step = plan(subject);
-    if (step === undefined) return { kind, terms, change: undefined };
+    if (step === undefined) return { kind, change: undefined };
     const { key, from, to, make } = step;
-    const outcome = { kind, terms, change: { from, to } };
+    const outcome = { kind, change: { from, to } };
     if (isDry) return outcome;
     const change = { action, user, pid: process.pid, cell, key, from, to };
     const end = isRecorded
