@@ -46,7 +46,7 @@ const LONG = [
   'test/cli/report/report.e2e.test.ts',
   'test/docs/{cluster-load,fleet-example,playground.e2e,task-examples,tracing-example}.test.ts',
   'test/explorer/nested.test.ts',
-  'test/host/storm.test.ts',
+  'test/host/{operator-kills,storm}.test.ts',
   'test/integrations/redis/{cluster,cluster-changes,failures,fleet-ends,fleet-host,fleet-recovery,fleet-servers,fleet-simulation,fleet-slow,fleet-threads,sentinel}.test.ts',
   'test/kernel/{keyed-limit-set-calls,keyed-limit-set-kernels,keyed-interleavings,position,position-walks,window-linearity,window-preemption}.test.ts',
   'test/limiters/leaks.test.ts',

@@ -57,6 +57,7 @@ export default defineConfig({
           page('Load tests and benchmarks', '/load'),
           page('Drive your own code', '/tasks'),
           page('Processes of one machine', '/host'),
+          page('Runbook', '/runbook'),
           page('Redis', '/redis'),
           page('Fleets', '/fleets'),
           page('Tuning', '/tuning'),

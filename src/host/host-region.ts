@@ -27,7 +27,15 @@ import {
   type RegionFile,
   type Wanted,
 } from './region-file.ts';
-import { claimEntry, discard, findOrMake, type Opened, openedBy } from './region-making.ts';
+import {
+  claimEntry,
+  discard,
+  findOrMake,
+  OPERATING,
+  type Opened,
+  openedBy,
+  underLock,
+} from './region-making.ts';
 import { untilThreadEnds } from './thread-file.ts';
 import { lookOutWith } from './watched-round.ts';
 
@@ -56,7 +64,7 @@ export class HostRegion extends Region {
   readonly path: string;
   /** The library that calls the system's functions. */
   readonly binding: BindingName;
-  readonly #file: RegionFile;
+  readonly #opened: Opened;
   readonly #membership: Membership;
   readonly #limiters = new HostLimiters();
 
@@ -64,7 +72,7 @@ export class HostRegion extends Region {
     const { buffer } = checkMade(new.target, memory, 'buffer', 'HostRegion.open({ path })');
     super(memory, buffer as SharedArrayBuffer); // just allocated
     const { file, libc } = opened;
-    this.#file = file;
+    this.#opened = opened;
     this.path = file.path;
     this.binding = libc.name;
     if (!this.holds(this.i32[REGION.processes] ?? 0, PROCESSES_BYTES)) {
@@ -177,6 +185,21 @@ export class HostRegion extends Region {
   }
 
   /**
+   * Runs `action` while no other operator changes a limit in the region.
+   *
+   * @throws HandleError `ERR_HOST_BUSY` if another one holds the lock for 10 seconds.
+   * @internal
+   */
+  operate<T>(action: () => T): T {
+    return underLock(this.#opened, action, OPERATING);
+  }
+
+  /** Whether another process is changing a limit. @internal */
+  get isOperated(): boolean {
+    return this.#opened.locks.isTaken(OPERATING);
+  }
+
+  /**
    * Releases what this process holds in the region, such as permits, and its entry. Call it when
    * you no longer use any limiter in the region. Not needed before the process ends.
    *
@@ -185,12 +208,13 @@ export class HostRegion extends Region {
    * buckets first: the last one returns the unspent tokens.
    */
   close(): void {
-    if (open.get(this.#file.identity) !== this) return;
-    open.delete(this.#file.identity);
+    const { file } = this.#opened;
+    if (open.get(file.identity) !== this) return;
+    open.delete(file.identity);
     try {
       this.#membership.leave();
     } finally {
-      this.#file.close();
+      file.close();
     }
   }
 

@@ -7,12 +7,14 @@ import type { Libc } from './libc.ts';
 import { isInPlace, type RegionFile, type Wanted } from './region-file.ts';
 import { checkRegion, isUnfinished, makeRegion } from './region-header.ts';
 
-// The locks of a region's file: one to create or remove the region, and one for each process that
-// has it open. A process takes its own lock and then looks at the path again; another removes the
+// The locks of a region's file: one to create or remove the region, one for each process that has it
+// open, and one to change its limits from outside the program. A process takes its own lock and then looks at the path again; another removes the
 // file only while it holds all locks. So no process ends up in a removed file.
 
 /** The lock held while a region is created; processes have the numbers from 1 on. */
 export const MAKING = 0;
+/** The lock held while an operator changes a limit. */
+export const OPERATING = PROCESS_COUNT + 1;
 const PATIENCE_MS = 10_000;
 
 /** A region's open file, and the means to use it. */
@@ -72,13 +74,22 @@ export function claimEntry(opened: Opened): number {
   );
 }
 
-/** Runs `action` while no other process creates or removes the region. */
-function underLock<T>({ file, locks }: Opened, action: () => T): T {
+/**
+ * Runs `action` while no other process creates or removes the region, or holds the given lock.
+ *
+ * @throws HandleError `ERR_HOST_BUSY` if another process holds it for 10 seconds.
+ */
+export function underLock<T>(
+  { file, locks }: Pick<Opened, 'file' | 'locks'>,
+  action: () => T,
+  lock: typeof MAKING | typeof OPERATING = MAKING,
+): T {
   const giveUpAtMs = timers.nowMs() + PATIENCE_MS;
   const pause = new Int32Array(new SharedArrayBuffer(4));
-  while (!locks.take(MAKING)) {
+  while (!locks.take(lock)) {
     if (timers.nowMs() > giveUpAtMs) {
-      const message = 'is being created or removed by a process that stands still';
+      const work = lock === MAKING ? 'created or removed' : 'changed';
+      const message = `is being ${work} by a process that stands still`;
       throw new HandleError('ERR_HOST_BUSY', `${file.path} ${message}`);
     }
     Atomics.wait(pause, 0, 0, 1);
@@ -86,6 +97,6 @@ function underLock<T>({ file, locks }: Opened, action: () => T): T {
   try {
     return action();
   } finally {
-    locks.release(MAKING);
+    locks.release(lock);
   }
 }

@@ -1,7 +1,8 @@
 /**
  * The layout of shared memory, with a file and a diagram for each kind of cell. Only these files
- * define offsets and sizes; a test checks docs/memory-layout.md against them. layout/fleet.ts and
- * layout/strategy.ts are not exported here, because one entry point each loads them.
+ * define offsets and sizes; a test checks docs/memory-layout.md against them. layout/changes.ts,
+ * layout/fleet.ts and layout/strategy.ts are not exported here, because one entry point each loads
+ * them.
  *
  * The word has line 0 nearly to itself: the rest of the line is written only when the limiter is
  * created, attached with counters, or reconfigured. A record is written before the word names it

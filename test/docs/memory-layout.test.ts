@@ -14,6 +14,7 @@ import {
   TokenBucket,
 } from '../../src/index.ts';
 import { FleetBucket } from '../../src/integrations/redis.ts';
+import * as changes from '../../src/memory/layout/changes.ts';
 import * as fleet from '../../src/memory/layout/fleet.ts';
 import * as strategy from '../../src/memory/layout/strategy.ts';
 import * as core from '../../src/memory/layout.ts';
@@ -22,7 +23,7 @@ function read(path: string): string {
   return readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 }
 
-const layout = { ...core, ...fleet, ...strategy };
+const layout = { ...core, ...changes, ...fleet, ...strategy };
 const page = read('docs/memory-layout.md');
 /** The comments with which the files of the layout open, in the page's characters. */
 const comment = readdirSync(new URL('../../src/memory/layout', import.meta.url))

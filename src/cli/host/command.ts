@@ -1,34 +1,39 @@
 import { type Dirent, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
 import { HostRegion } from '../../host/host-region.ts';
 import { removeRegion } from '../../host/removal.ts';
 import { platform } from '../../host/this-platform.ts';
-import { printableLine } from '../../load/plan/redact.ts';
-import { printError, SAFE_OUTPUT } from '../output.ts';
+import { SAFE_OUTPUT } from '../output.ts';
 import { parseDuration } from '../values.ts';
+import { operatorCommands } from './operator.ts';
+import { onRegion, print, report, subcommand } from './subcommand.ts';
 import { listed, shownRegion } from './summary.ts';
 
 const FOLDER = platform.folder;
 const WATCH_MS = 1000;
 
 const NOTES = `
-PATH is the file of a region; a name without a slash refers to ${FOLDER}.
+PATH is the file of a region; a name without a slash refers to ${FOLDER}. NAME is that of a limiter.
 
-Exit code: 0 if all is well; 1 if the region cannot be opened, or is in use.
+Exit code: 0 if all is well; 1 if the region cannot be opened, or is in use, or if a change is
+invalid. Nothing is changed then.
 
 Examples:
   zerotime host ls
   zerotime host show my-service --watch
+  zerotime host set my-service api rate=50 burst=10
+  zerotime host block my-service 'per user' ann 10m
+  zerotime host log my-service
   zerotime host rm my-service
 `;
 
 /** The subcommand `host`. */
 export function hostCommand(): Command {
-  return new Command('host')
+  const command = new Command('host')
     .configureOutput(SAFE_OUTPUT)
-    .description('Inspect and remove the regions that processes of this machine share.')
+    .description('Inspect, change and remove the regions that processes of this machine share.')
     .addCommand(
       subcommand('ls')
         .description('list the regions in a folder')
@@ -36,13 +41,11 @@ export function hostCommand(): Command {
         .action((folder: string) => report(() => list(folder))),
     )
     .addCommand(
-      subcommand('show')
+      onRegion('show')
         .description('show the limiters and processes of a region')
-        .argument('<path>', 'the region')
         .option('-w, --watch [time]', 'repeat at this interval (default: 1s)', (text) =>
           parseDuration(text),
         )
-        .option('--owner <uid>', 'the user that owns the file (default: you)', parseUser)
         .action((path: string, options: ShowOptions) => report(() => show(path, options))),
     )
     .addCommand(
@@ -60,37 +63,13 @@ export function hostCommand(): Command {
     )
     .addHelpText('after', NOTES)
     .showHelpAfterError('(zerotime host --help shows all commands)');
-}
-
-/** Settings are not inherited from the command. */
-function subcommand(name: string): Command {
-  return new Command(name)
-    .configureOutput(SAFE_OUTPUT)
-    .showHelpAfterError(`(zerotime host ${name} --help shows all options)`);
-}
-
-/** Parses the ID of a user. */
-function parseUser(text: string): number {
-  if (/^\d{1,10}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It must be the ID of a user, a whole number, such as 1000.');
+  for (const each of operatorCommands()) command.addCommand(each);
+  return command;
 }
 
 interface ShowOptions {
   readonly watch?: number | true;
   readonly owner?: number;
-}
-
-function print(lines: readonly string[]): void {
-  process.stdout.write(`${lines.map(printableLine).join('\n')}\n`);
-}
-
-async function report(action: () => void | Promise<void>): Promise<void> {
-  try {
-    await action();
-  } catch (error) {
-    printError(error);
-    process.exitCode = 1;
-  }
 }
 
 function list(folder: string): void {

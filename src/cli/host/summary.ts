@@ -5,7 +5,7 @@ import { printableLine } from '../../load/plan/redact.ts';
 import { countOf, formatCount, formatSpan } from '../format.ts';
 
 /** Aligns rows in columns. Names are from outside. */
-function columns(table: readonly (readonly string[])[]): string[] {
+export function columns(table: readonly (readonly string[])[]): string[] {
   const rows = table.map((row) => row.map(printableLine));
   const widths: number[] = [];
   for (const row of rows) {

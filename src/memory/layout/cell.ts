@@ -4,7 +4,7 @@
  *     region   0 ┌──────────────────────────────────────────────────────────────┐
  *                │ magic u32 │ version u32 │ used u32 │ names u32 │ naming i32  │ header
  *                │ processes u32 │ bytes u32 │ id i32 │ boot 4 x i32 │ timeSpace f64 │
- *                │ rings i32                                                    │
+ *                │ rings i32 │ changes u32                                      │
  *             64 ├──────────────────────────────────────────────────────────────┤
  *                │ cell │ cell │ cell ...                           up to used  │
  *                └──────────────────────────────────────────────────────────────┘
@@ -37,7 +37,7 @@ export const REGION = {
   id: 7,
 } as const;
 /** Byte offsets in the header of a region in a file. */
-export const REGION_FILE = { boot: 32, timeSpace: 48, rings: 56 } as const;
+export const REGION_FILE = { boot: 32, timeSpace: 48, rings: 56, changes: 60 } as const;
 export const BOOT_BYTES = 16;
 
 /** The kinds of cell. Cells contain the number, handles the name. */

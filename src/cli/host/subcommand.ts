@@ -1,0 +1,38 @@
+import { Command, InvalidArgumentError } from 'commander';
+import { printableLine } from '../../load/plan/redact.ts';
+import { printError, SAFE_OUTPUT } from '../output.ts';
+
+/** A subcommand of `host`. Settings are not inherited from the command. */
+export function subcommand(name: string): Command {
+  return new Command(name)
+    .configureOutput(SAFE_OUTPUT)
+    .showHelpAfterError(`(zerotime host ${name} --help shows all options)`);
+}
+
+/** A subcommand that opens a region. */
+export function onRegion(name: string): Command {
+  return subcommand(name)
+    .argument('<path>', 'the region')
+    .option('--owner <uid>', 'the user that owns the file (default: you)', parseUser);
+}
+
+/** Parses the ID of a user. */
+function parseUser(text: string): number {
+  if (/^\d{1,10}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be the ID of a user, a whole number, such as 1000.');
+}
+
+/** Prints lines without control characters. */
+export function print(lines: readonly string[]): void {
+  process.stdout.write(`${lines.map(printableLine).join('\n')}\n`);
+}
+
+/** Prints the error of an action, and makes the command fail. */
+export async function report(action: () => void | Promise<void>): Promise<void> {
+  try {
+    await action();
+  } catch (error) {
+    printError(error);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,321 @@
+import { attach } from '../limiters/attach.ts';
+import { handleOfName, kindAt } from '../limiters/named-limiter.ts';
+import { CELLS, type Terms } from '../limiters/terms.ts';
+import { nonceOf } from '../memory/cell.ts';
+import type { LimiterHandle } from '../memory/handle.ts';
+import type { CellKind } from '../memory/layout.ts';
+import { namesIn } from '../memory/names.ts';
+import { Region } from '../memory/region.ts';
+import { shown } from '../options.ts';
+import { type ChangeAction, ChangeLog, type RecordedChange, type Values } from './change-log.ts';
+import type { HostRegion } from './host-region.ts';
+
+// Changes that an operator makes to the limiters of a region, from outside the program: see
+// change-log.ts for their record.
+
+type Key = string | number | bigint;
+
+/** The methods that some limiters have. */
+interface Operable {
+  readonly handle: LimiterHandle;
+  readonly limit?: number;
+  reconfigure?(change: Values): void;
+  block?(key: Key, ms: number): boolean;
+  reset?(key: Key): void;
+  available(key?: Key): number;
+  balance?(): number;
+  returnTokens?(n: number): void;
+}
+
+/** A limiter of a region that an operator changes. */
+interface Subject {
+  readonly name: string;
+  readonly kind: CellKind;
+  readonly cell: number;
+  readonly limiter: Operable;
+  readonly terms: Terms;
+  /** Reads the changes of the region so far. */
+  readonly changes: () => readonly RecordedChange[];
+}
+
+/** A change that was checked and can be made. */
+interface Step {
+  readonly key?: string;
+  readonly from: Values;
+  readonly to: Values;
+  readonly make: () => void;
+}
+
+/** A change to plan for a limiter; undefined if there is nothing to change. */
+export interface Operation {
+  readonly action: ChangeAction;
+  readonly plan: (subject: Subject) => Step | undefined;
+}
+
+/** Who makes a change, and how. */
+export interface OperateOptions {
+  readonly user: string;
+  /** Whether to plan the change only. */
+  readonly isDry: boolean;
+  /** Whether to record it. */
+  readonly isRecorded: boolean;
+}
+
+/** A change that was made or, in a dry run, planned. */
+export interface Operated {
+  readonly kind: CellKind;
+  /** Undefined if nothing was to be changed. */
+  readonly change: { readonly from: Values; readonly to: Values } | undefined;
+}
+
+/** @throws Error if the name belongs to no limiter, or to one that operators cannot change. */
+function find(region: HostRegion, name: string): Subject {
+  const all = [...namesIn(region)];
+  const named = all.find((one) => one.name === name);
+  if (named === undefined) {
+    const names = all.map((one) => shown(one.name)).sort();
+    const others = names.length === 0 ? 'it has none' : `it has ${names.slice(0, 20).join(', ')}`;
+    throw new Error(`${region.path} has no limiter ${shown(name)}; ${others}`);
+  }
+  const { cell } = named;
+  const kind = kindAt(region, cell);
+  if (kind === undefined) throw new Error(`${shown(name)} is a clock, not a limiter`);
+  if (kind === 'fleet-bucket') {
+    throw new Error(`${shown(name)} is the stock of a fleet; change the limit of its source`);
+  }
+  const { terms } = CELLS[kind](region, cell, nonceOf({ region, offset: cell, bytes: 0 }));
+  const handle = handleOfName(region, named, kind);
+  const limiter = attach(handle) as unknown as Operable;
+  const changes = () => ChangeLog.find(region)?.changes() ?? [];
+  return { name, kind, cell, limiter, terms, changes };
+}
+
+/**
+ * Makes a change, alone among operators, and records it before and after.
+ *
+ * @throws the limiter's own errors; RateLimitError `ERR_REGION_FULL` if there is no room for the
+ * record; HandleError `ERR_HOST_BUSY` if another operator does not finish.
+ */
+export function operate(
+  region: HostRegion,
+  name: string,
+  { action, plan }: Operation,
+  { user, isDry, isRecorded }: OperateOptions,
+): Operated {
+  const run = (): Operated => {
+    const subject = find(region, name);
+    const { kind, cell } = subject;
+    const step = plan(subject);
+    if (step === undefined) return { kind, change: undefined };
+    const { key, from, to, make } = step;
+    const outcome = { kind, change: { from, to } };
+    if (isDry) return outcome;
+    const change = { action, user, pid: process.pid, cell, key, from, to };
+    const end = isRecorded
+      ? ChangeLog.findOrMake(region).begin(change, keptPauses(subject.changes()))
+      : undefined;
+    try {
+      make();
+    } catch (error) {
+      end?.('failed');
+      throw error;
+    }
+    end?.('done');
+    return outcome;
+  };
+  return isDry ? run() : region.operate(run);
+}
+
+/** The part of a value in which it differs from another; undefined if there is none. */
+function differing(one: unknown, other: unknown): unknown {
+  if (Array.isArray(one)) {
+    const others: readonly unknown[] = Array.isArray(other) ? other : [];
+    const parts = one.map((item, i) => differing(item, others[i]));
+    return parts.every((part) => part === undefined) ? undefined : parts.map((part) => part ?? {});
+  }
+  if (typeof one !== 'object' || one === null) return Object.is(one, other) ? undefined : one;
+  const fields = new Map(Object.entries(other ?? {}));
+  const parts = Object.entries(one).flatMap(([field, value]) => {
+    const part = differing(value, fields.get(field));
+    return part === undefined ? [] : [[field, part]];
+  });
+  return parts.length === 0 ? undefined : Object.fromEntries(parts);
+}
+
+/** The numbers in values, by path: `rate`, `limits[1].rate`, `tiers.pro.burst`. */
+export function fieldsOf(values: unknown, path = ''): Map<string, unknown> {
+  if (Array.isArray(values)) {
+    return new Map(values.flatMap((item, i) => [...fieldsOf(item, `${path}[${i}]`)]));
+  }
+  if (typeof values !== 'object' || values === null) return new Map([[path, values]]);
+  const before = path === '' ? '' : `${path}.`;
+  return new Map(
+    Object.entries(values).flatMap(([field, value]) => [...fieldsOf(value, before + field)]),
+  );
+}
+
+/** The capacity of a table, or another one for it. */
+function sizeOf(terms: Terms, capacity = terms['capacity']): Terms {
+  return 'capacity' in terms ? { capacity } : {};
+}
+
+/** The terms that a limiter has after a change: those of a new one like it. */
+function termsAfter({ kind, terms, limiter }: Subject, change: Values): Terms {
+  const { tiers, ...others } = terms;
+  const hasTiers = Object.keys(tiers ?? {}).length > 0;
+  // The size of a table is of no matter to its limits.
+  const options = { ...others, ...(hasTiers && { tiers }), ...sizeOf(terms, 1) };
+  // The class of every limiter has this method.
+  const limiters = limiter.constructor as unknown as { create(options: Terms): Operable };
+  const like = limiters.create(options);
+  like.reconfigure?.(change);
+  const { memory, offset, nonce } = like.handle;
+  return { ...CELLS[kind](Region.open(memory), offset, nonce).terms, ...sizeOf(terms) };
+}
+
+function planChange(subject: Subject, change: Values): Step | undefined {
+  const { name, kind, limiter, terms } = subject;
+  if (limiter.reconfigure === undefined) {
+    throw new TypeError(`${shown(name)} is a ${kind}, whose options never change`);
+  }
+  // Also checks the change: a limiter's own errors come from here, before anything is recorded.
+  const after = termsAfter(subject, change);
+  const to = differing(after, terms) as Values | undefined;
+  if (to === undefined) return undefined;
+  const from = (differing(terms, after) ?? {}) as Values;
+  return { from, to, make: () => limiter.reconfigure?.(change) };
+}
+
+/** Changes the limit to what `changeOf` returns for the current terms. */
+export function setting(changeOf: (terms: Terms) => Values): Operation {
+  return { action: 'set', plan: (subject) => planChange(subject, changeOf(subject.terms)) };
+}
+
+/** The change that pauses a limiter of a kind; undefined if there is none. */
+function pauseOf(kind: CellKind, terms: Terms): Values | undefined {
+  if (kind === 'token-bucket' || kind === 'leaky-bucket') return { rate: 0 };
+  if (kind === 'semaphore') return { permits: 0 };
+  const { limits } = terms;
+  if (Array.isArray(limits)) return { limits: limits.map(() => ({ rate: 0 })) };
+  return kind.startsWith('keyed') || kind === 'sometimes' ? undefined : { limit: 0 };
+}
+
+function pausesOf({ name, kind, terms }: Subject): Values {
+  const pause = pauseOf(kind, terms);
+  if (pause !== undefined) return pause;
+  throw new TypeError(`${shown(name)} is a ${kind}, which cannot pause; set a low limit instead`);
+}
+
+function isPaused(subject: Subject): boolean {
+  const fields = fieldsOf(subject.terms);
+  return [...fieldsOf(pausesOf(subject)).keys()].every((field) => fields.get(field) === 0);
+}
+
+/** Pauses the limiter. */
+export const pausing: Operation = {
+  action: 'pause',
+  plan: (subject) => (isPaused(subject) ? undefined : planChange(subject, pausesOf(subject))),
+};
+
+const RATE = /(^|\.)(rate|quantum|limit|permits)$/;
+
+/** The rates, limits or permits among values. */
+function ratesOf(values: RecordedChange['to']): [field: string, value: unknown][] {
+  if (typeof values === 'string') return [];
+  return [...fieldsOf(values)].filter(([field]) => RATE.test(field));
+}
+
+/** The newest change that paused a limiter; undefined if a later one resumed it. */
+function pauseIn(changes: readonly RecordedChange[], cell: number): RecordedChange | undefined {
+  return [...changes]
+    .reverse()
+    .filter((change) => change.cell === cell && ratesOf(change.to).length > 0)
+    .filter(({ stage, to }) => stage === 'done' || (stage === 'begun' && isPause(to)))
+    .slice(0, 1)
+    .find(({ to }) => isPause(to));
+}
+
+function isPause(to: RecordedChange['to']): boolean {
+  return ratesOf(to).every(([, value]) => value === 0);
+}
+
+/** The numbers of the changes by which limiters were paused: `resume` needs them. */
+function keptPauses(changes: readonly RecordedChange[]): ReadonlySet<number> {
+  const cells = new Set(changes.map(({ cell }) => cell));
+  return new Set([...cells].flatMap((cell) => pauseIn(changes, cell)?.number ?? []));
+}
+
+/** The change that restores what a pause replaced, but no burst. */
+function restored({ from }: RecordedChange): Values {
+  if (typeof from === 'string') return {};
+  const { burst, limits, ...rates } = from;
+  if (!Array.isArray(limits)) return rates;
+  return { limits: limits.map(({ rate }: Values) => (rate === undefined ? {} : { rate })) };
+}
+
+/** Gives a paused limiter the rate that it had before. */
+export const resuming: Operation = {
+  action: 'resume',
+  plan: (subject) => {
+    if (!isPaused(subject)) return undefined;
+    const pause = pauseIn(subject.changes(), subject.cell);
+    if (pause !== undefined) return planChange(subject, restored(pause));
+    const { name } = subject;
+    throw new Error(`no change on record has paused ${shown(name)}; set its limit instead`);
+  },
+};
+
+function rounded(tokens: number): number {
+  return Math.round(tokens * 1000) / 1000;
+}
+
+/** Refuses a key for a time. */
+export function blocking(key: Key, ms: number): Operation {
+  return {
+    action: 'block',
+    plan: ({ name, kind, limiter }) => {
+      if (limiter.block === undefined) {
+        throw new TypeError(`${shown(name)} is a ${kind}, which has no keys`);
+      }
+      const make = () => {
+        if (limiter.block?.(key, ms)) return;
+        throw new Error(`the key ${shown(key)} finds no place in the table ${shown(name)}`);
+      };
+      const from = { tokens: rounded(limiter.available(key)) };
+      return { key: `${key}`, from, to: { tokens: 0, blockedMs: ms }, make };
+    },
+  };
+}
+
+/** The largest burst among a bucket's limits. */
+function burstOf({ terms, limiter }: Subject): number {
+  const { limits } = terms;
+  if (!Array.isArray(limits)) return limiter.limit ?? 0;
+  return Math.max(...limits.map(({ burst }) => Number(burst)));
+}
+
+/** Fills the bucket of a key, or a bucket without keys, which ends its debt. */
+export function resetting(key: Key | undefined): Operation {
+  return {
+    action: 'reset',
+    plan: (subject) => {
+      const { name, kind, limiter } = subject;
+      const what = `${shown(name)} is a ${kind}`;
+      if (limiter.reset !== undefined) {
+        if (key === undefined) throw new TypeError(`${what}, of which you reset one key at a time`);
+        const make = () => limiter.reset?.(key);
+        const from = { tokens: rounded(limiter.available(key)) };
+        return { key: `${key}`, from, to: { tokens: 'full' }, make };
+      }
+      if (key !== undefined) throw new TypeError(`${what}, which has no keys`);
+      const { balance, returnTokens } = limiter;
+      if (balance === undefined || returnTokens === undefined) {
+        throw new TypeError(`${what}, which cannot be reset; only buckets and keys can`);
+      }
+      const before = balance.call(limiter);
+      const missing = burstOf(subject) - before;
+      const make = () => returnTokens.call(limiter, missing);
+      return { from: { tokens: rounded(before) }, to: { tokens: 'full' }, make };
+    },
+  };
+}
