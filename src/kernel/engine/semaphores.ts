@@ -2,6 +2,18 @@
 
 export { lostRaces } from './results';
 export {
+  adaptAdd,
+  adaptClose,
+  adaptCount,
+  adaptDrop,
+  adaptDropped,
+  adaptDroppedEver,
+  adaptMostInFlight,
+  adaptPut,
+  adaptSum,
+  adaptValue,
+} from './semaphore/adapt';
+export {
   semaphoreGeneration,
   semaphoreIsQueued,
   semaphoreRelease,
