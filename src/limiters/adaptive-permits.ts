@@ -76,9 +76,9 @@ const MEASURE_EVERY = 40;
 const MEASURE_SPREAD = 21;
 /** The queue that `gradient` allows, in square roots of the number without a queue. */
 const QUEUE = 1.6;
-/** How far a window moves the number towards the rule's next one. */
+/** How far a window moves the number: no latency reduces it by more than half. */
 const STEP = 0.5;
-/** A window never reduces the number by more than this factor. */
+/** Nor do drops. */
 const MOST_REDUCTION = 0.5;
 /** A measurement looks at this share of the number without a queue; below it halves the number. */
 const LOOK = 0.9;
@@ -112,8 +112,7 @@ function unqueued(number: number, leastMs: number, latencyMs: number): number {
 
 function gradient(number: number, leastMs: number, latencyMs: number): number {
   const busy = unqueued(number, leastMs, latencyMs);
-  const target = busy + QUEUE * Math.sqrt(busy);
-  return Math.max(number * MOST_REDUCTION, number + STEP * (target - number));
+  return number + STEP * (busy + QUEUE * Math.sqrt(busy) - number);
 }
 
 function vegas(number: number, leastMs: number, latencyMs: number): number {

@@ -13,13 +13,18 @@ export function drop(permit: Permit, outcome: CallOutcome = 'ignore'): void {
   } catch {}
 }
 
+function isTimeout(error: unknown): boolean {
+  const { name } = (error ?? {}) as { readonly name?: unknown };
+  return typeof name === 'string' && name.endsWith('TimeoutError');
+}
+
 /**
- * The outcome of a call that failed: `'dropped'` after a timeout, as of `AbortSignal.timeout`.
- * Other errors may come from the caller itself, so they say nothing about the server.
+ * The outcome of a call that failed: `'dropped'` after a timeout, as of `AbortSignal.timeout` or
+ * undici. Other errors may come from the caller itself, so they say nothing about the server.
  */
 export function outcomeOfError(error: unknown): CallOutcome {
-  const { name } = (error ?? {}) as { readonly name?: unknown };
-  return name === 'TimeoutError' ? 'dropped' : 'ignore';
+  const { cause } = (error ?? {}) as { readonly cause?: unknown };
+  return isTimeout(error) || isTimeout(cause) ? 'dropped' : 'ignore';
 }
 
 /** The outcome of a failed call by the user's function, whose own errors never matter more. */

@@ -55,7 +55,8 @@ export interface RunOptions extends AcquireOptions {
   readonly n?: number;
   /**
    * The outcome of a call whose function throws or rejects, for a semaphore that adapts. Default:
-   * `'dropped'` for errors named `TimeoutError`, `'ignore'` for others.
+   * `'dropped'` for errors whose name, or that of their cause, ends in `TimeoutError`; `'ignore'`
+   * for others.
    */
   readonly outcomeOf?: (error: unknown) => CallOutcome;
 }
