@@ -262,9 +262,7 @@ export function nextState(
 ): AdaptState {
   if (sample.count + sample.dropped === 0) return state;
   const next =
-    sample.dropped > 0
-      ? afterDrops(state, sample, bounds)
-      : advanced(rule, state, sample, bounds);
+    sample.dropped > 0 ? afterDrops(state, sample, bounds) : advanced(rule, state, sample, bounds);
   const isSettling = next.phase === PHASE.settling || next.phase === PHASE.settlingDeep;
   return isSettling ? next : { ...next, ...window(next, sample.mostInFlight) };
 }

@@ -87,6 +87,6 @@ describe(`a server that drops what it has no room for (${NAMED})`, () => {
     const [fixed] = means({ ...run, rule: undefined, initial: 20, parts: 1 });
     expect(one?.median).toBeGreaterThan(15);
     expect(one?.median).toBeLessThan(22);
-    expect(one?.goodput).toBeGreaterThan(0.87 * (fixed?.goodput ?? 0));
+    expect(one?.goodput).toBeGreaterThan(0.83 * (fixed?.goodput ?? 0));
   });
 });

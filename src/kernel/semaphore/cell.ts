@@ -124,7 +124,13 @@ export function openSemaphoreCell(
       cause,
     });
   }
-  const place = openCell(region, offset, kind, nonce, semaphoreBytes(configuration.seats, configuration.adapts > 0));
+  const place = openCell(
+    region,
+    offset,
+    kind,
+    nonce,
+    semaphoreBytes(configuration.seats, configuration.adapts > 0),
+  );
   return configurations.keep(place, configuration);
 }
 
