@@ -21,7 +21,7 @@ function steady(number: number, more: Partial<AdaptState> = {}): AdaptState {
   return { ...firstState(number), leastMs: 10, left: 1000, phase: PHASE.steady, ...more };
 }
 
-function after(rule: AdaptRule, state: AdaptState, ...windows: WindowSample[]): AdaptState {
+function stateAfter(rule: AdaptRule, state: AdaptState, ...windows: WindowSample[]): AdaptState {
   return windows.reduce((from, window) => nextState(rule, from, window, BOUNDS), state);
 }
 
@@ -40,20 +40,22 @@ describe('the next number of calls in flight', () => {
     ['aimd', 20, 10, 21],
     ['aimd', 20, 500, 21],
   ])('by %s from %d at %d ms is %d', (rule, number, latencyMs, next) => {
-    expect(after(rule, steady(number), sample(latencyMs)).number).toBeCloseTo(next, 1);
+    expect(stateAfter(rule, steady(number), sample(latencyMs)).number).toBeCloseTo(next, 1);
   });
 
   test.each(ADAPT_RULES)('by %s does not grow while it is not used', (rule) => {
     for (const mostInFlight of [1, 9, 10, 19]) {
       const windows = Array.from({ length: 30 }, () => sample(10, { mostInFlight }));
-      expect(after(rule, steady(20), ...windows).number).toBe(20);
+      expect(stateAfter(rule, steady(20), ...windows).number).toBe(20);
     }
-    expect(after(rule, steady(20), sample(10, { mostInFlight: 20 })).number).toBeGreaterThan(20);
+    expect(stateAfter(rule, steady(20), sample(10, { mostInFlight: 20 })).number).toBeGreaterThan(
+      20,
+    );
   });
 
   test.each(ADAPT_RULES)('by %s falls by the share of dropped calls, at most by half', (rule) => {
     const next = (dropped: number, count: number, mostInFlight = 20) =>
-      after(rule, steady(20), sample(10, { count, dropped, mostInFlight })).number;
+      stateAfter(rule, steady(20), sample(10, { count, dropped, mostInFlight })).number;
     expect(next(1, 99)).toBeCloseTo(19.8);
     expect(next(25, 75)).toBeCloseTo(15);
     expect(next(100, 0)).toBeCloseTo(10);
@@ -75,29 +77,29 @@ describe('the next number of calls in flight', () => {
 
   test.each(ADAPT_RULES)('by %s stays as it is after a window without calls', (rule) => {
     const state = steady(20, { left: 1 });
-    expect(after(rule, state, sample(0, { count: 0 }))).toBe(state);
+    expect(stateAfter(rule, state, sample(0, { count: 0 }))).toBe(state);
   });
 
   test('loses little to one slow call of a window', () => {
     // The window counts it as 8 times the least latency.
     const slow = sample(10 + (7 * 10) / 100);
-    expect(after('gradient', steady(20), slow).number).toBeGreaterThan(20);
+    expect(stateAfter('gradient', steady(20), slow).number).toBeGreaterThan(20);
   });
 });
 
 describe('the least latency', () => {
   const state = steady(20, { left: 1 });
-  const looking = after('gradient', state, sample(20));
+  const looking = stateAfter('gradient', state, sample(20));
 
   test('is looked at below the number that has no queue, after the calls in flight', () => {
     expect(looking).toMatchObject({ phase: PHASE.settling, needed: 18, spanMs: 0 });
     // 90 % of the half of 17.5 that is served at once.
     expect(looking.number).toBeCloseTo(7.89, 1);
-    expect(after('gradient', looking, sample(15))).toMatchObject({ phase: PHASE.looking });
+    expect(stateAfter('gradient', looking, sample(15))).toMatchObject({ phase: PHASE.looking });
   });
 
   test('is confirmed by one window, and the number returns', () => {
-    const found = after('gradient', looking, sample(15), sample(10.5));
+    const found = stateAfter('gradient', looking, sample(15), sample(10.5));
     expect(found.phase).toBe(PHASE.steady);
     expect(found.leastMs).toBeCloseTo(10.15);
     expect(found.number).toBeCloseTo(13.7, 0);
@@ -106,10 +108,10 @@ describe('the least latency', () => {
   });
 
   test('rises with that of the server, at half the number until it no longer falls', () => {
-    const risen = after('gradient', looking, sample(40), sample(40));
+    const risen = stateAfter('gradient', looking, sample(40), sample(40));
     expect(risen).toMatchObject({ phase: PHASE.settlingDeep });
     expect(risen.number).toBeCloseTo(looking.number / 2);
-    const found = after('gradient', risen, sample(40), sample(38));
+    const found = stateAfter('gradient', risen, sample(40), sample(38));
     expect(found).toMatchObject({ phase: PHASE.steady, leastMs: 38 });
   });
 
@@ -118,7 +120,7 @@ describe('the least latency', () => {
     let state = firstState(40);
     for (let i = 0; i < 20; i++) {
       const latencyMs = 10 * Math.max(1, Math.floor(state.number) / 4);
-      state = after('gradient', state, sample(latencyMs));
+      state = stateAfter('gradient', state, sample(latencyMs));
     }
     expect(state.leastMs).toBeCloseTo(10);
     expect(state.number).toBeGreaterThan(6);
@@ -127,14 +129,14 @@ describe('the least latency', () => {
 
   test('is that of a number in use by less than half, without lowering it', () => {
     const idle = sample(30, { mostInFlight: 4 });
-    const found = after('gradient', firstState(20), idle, idle);
+    const found = stateAfter('gradient', firstState(20), idle, idle);
     expect(found).toMatchObject({ number: 20, leastMs: 30, phase: PHASE.steady });
     const slower = Array.from({ length: 30 }, () => sample(60, { mostInFlight: 4 }));
-    expect(after('gradient', found, ...slower).leastMs).toBeGreaterThan(59);
+    expect(stateAfter('gradient', found, ...slower).leastMs).toBeGreaterThan(59);
   });
 
   test('is not measured while calls are dropped: the number before it falls', () => {
-    const dropped = after('gradient', looking, sample(10, { dropped: 100 }));
+    const dropped = stateAfter('gradient', looking, sample(10, { dropped: 100 }));
     expect(dropped.phase).toBe(PHASE.steady);
     expect(dropped.number).toBeCloseTo(looking.heldNumber / 2);
   });
