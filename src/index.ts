@@ -6,6 +6,8 @@ export {
 } from './errors.ts';
 export type { WhenFull } from './kernel/constants.ts';
 export type { Key } from './kernel/keyed/hash.ts';
+export type { AdaptReadings, CallOutcome } from './limiters/adaptation.ts';
+export type { AdaptRule } from './limiters/adaptive-permits.ts';
 export { allOf } from './limiters/all-of.ts';
 export { attach } from './limiters/attach.ts';
 export { Bucket } from './limiters/bucket.ts';
@@ -54,12 +56,13 @@ export type {
   WaitOptions,
 } from './limiters/limiter.ts';
 export type { LimiterHandle, NameOptions, OpenOptions, SharedOptions } from './limiters/opening.ts';
-export type { Permit } from './limiters/permit.ts';
+export type { Permit, ReleaseOptions } from './limiters/permit.ts';
 export { Region } from './limiters/region.ts';
 export type { Reservation } from './limiters/reservation.ts';
 export { Semaphore } from './limiters/semaphore.ts';
 export type {
   AcquireOptions,
+  AdaptivePermits,
   RunOptions,
   SemaphoreOptions,
   WatchedWorker,

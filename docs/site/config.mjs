@@ -47,6 +47,7 @@ export default defineConfig({
         items: [
           page('Limits for each key', '/keys'),
           page('Calls in flight', '/permits'),
+          page('How many at once', '/how-many-at-once'),
           page('Worker pools', '/integrations#pools'),
           page('Functions and queues', '/queues'),
           page('APIs that you call', '/outgoing'),

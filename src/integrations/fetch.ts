@@ -96,8 +96,10 @@ export function rateLimitedFetch(options: RateLimitedFetchOptions): typeof fetch
       const { status, headers } = response;
       const retryAfter = headers.get('retry-after') ?? undefined;
       turns.heed(key, { status, retryAfter, date: headers.get('date') ?? undefined });
+      turn.answered(status);
       return heldResponse(response, () => turn.release());
     } catch (error) {
+      turn.failed(error);
       turn.release();
       throw error;
     }

@@ -147,6 +147,11 @@ export const SEAT_STATE = { free: 0, asked: 1, held: 2, changing: 3 } as const;
 export const SEAT_CHANGE = { joined: 0, granted: 1, returned: 2, changed: 3 } as const;
 /** The answers of `semaphoreTake` and `semaphoreJoin` other than a seat. */
 export const NO_PERMIT = { refused: -1, behind: -2, noSeat: -3 } as const;
+/** Units of latencies in a microsecond. A longer call counts as one of the longest latency. */
+export const LATENCY_PER_US = 4;
+export const LONGEST_LATENCY = 2 ** 30;
+/** A call counts as at most this many times the least latency: one slow call moves little. */
+export const LATENCY_CAP = 8;
 /** The answers of `semaphoreServe` other than an owner to wake. */
 export const SERVED = { nobody: -1, waiting: -2 } as const;
 /** Units of a due instant in a millisecond. */

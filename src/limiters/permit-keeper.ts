@@ -1,15 +1,19 @@
 import type { HostedSemaphore, Seat } from '../kernel/semaphore/host.ts';
 import type { Clock } from '../time/clock.ts';
+import { Adaptation, type CallOutcome } from './adaptation.ts';
 import { type Keeper, Permit } from './permit.ts';
 
 /** Takes permits for this thread's callers, and takes back those of any thread that are overdue. */
 export class PermitKeeper implements Keeper {
   readonly #kernel: HostedSemaphore;
   readonly #now: () => number;
+  /** Undefined if the number of permits is fixed. */
+  readonly adaptation: Adaptation | undefined;
 
   constructor(kernel: HostedSemaphore, clock: Clock) {
     this.#kernel = kernel;
     this.#now = () => clock.now();
+    this.adaptation = kernel.adapts > 0 ? new Adaptation(kernel, clock) : undefined;
   }
 
   /** Takes `n` permits now, or none. */
@@ -20,15 +24,16 @@ export class PermitKeeper implements Keeper {
     return this.#kernel.take(n);
   }
 
-  /** Makes the permit of a seat. Its `holdMs` starts now. */
+  /** Makes the permit of a seat. Its `holdMs` and its latency start now. */
   permit(n: number, seat: Seat): Permit {
     const { holdMs } = this.#kernel;
     const dueUs = holdMs > 0 ? this.#kernel.hold(seat, this.#now) : Number.POSITIVE_INFINITY;
-    return new Permit(this, n, seat, dueUs);
+    return new Permit(this, n, seat, dueUs, this.adaptation === undefined ? 0 : this.#now());
   }
 
-  takeBack(seat: Seat, dueUs: number): boolean {
+  takeBack(seat: Seat, dueUs: number, sinceUs: number, outcome: CallOutcome): boolean {
     const isLate = dueUs < Number.POSITIVE_INFINITY && this.#now() >= dueUs;
+    this.adaptation?.ended(sinceUs, isLate && outcome === 'ok' ? 'dropped' : outcome);
     return this.#kernel.release(seat) && !isLate;
   }
 

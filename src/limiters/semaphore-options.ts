@@ -1,16 +1,37 @@
-import { HOLD_MS, PERMITS } from '../kernel/semaphore/cell.ts';
+import { HOLD_MS, type NewSemaphore, PERMITS } from '../kernel/semaphore/cell.ts';
 import { checkOptions, joined, type Known } from '../known-options.ts';
-import { checkNumber } from '../options.ts';
+import { checkNumber, checkObject, shown } from '../options.ts';
+import { type CallOutcome, fieldsOf } from './adaptation.ts';
+import { ADAPT_RULES, type AdaptRule, firstState } from './adaptive-permits.ts';
 import type { WaitOptions } from './limiter.ts';
 import { SHARED_OPTIONS, type SharedOptions } from './opening.ts';
 
+/** The range in which a semaphore with `adapt` chooses its number of permits. */
+export interface AdaptivePermits {
+  /** An integer from 1 to `max`. Default 1. */
+  readonly min?: number;
+  /** An integer up to `maxPermits`. */
+  readonly max: number;
+  /** The number before anything is measured: from `min` to `max`. Default 20, within the range. */
+  readonly initial?: number;
+}
+
 /** Options of `Semaphore.create`. */
 export interface SemaphoreOptions extends SharedOptions {
-  /** How many callers may be in flight at once: an integer from 0 to `maxPermits`. */
-  readonly permits: number;
+  /**
+   * How many callers may be in flight at once: an integer from 0 to `maxPermits`; with `adapt`, a
+   * range.
+   */
+  readonly permits: number | AdaptivePermits;
+  /**
+   * Lets the number of permits follow the latency of the calls, over all threads and processes:
+   * `'gradient'` and `'vegas'` keep a short queue in the server, `'aimd'` grows until calls are
+   * dropped. See `docs/how-many-at-once.md`. Default: the number is fixed.
+   */
+  readonly adapt?: AdaptRule;
   /**
    * The most permits that `reconfigure` can set: an integer from 1 to 65,535. Default 128, or
-   * `permits` if that is more. With the default a semaphore takes 14 KiB; with 4,000, 198 KiB.
+   * `permits` or its `max` if that is more. With the default a semaphore takes 14 KiB; with 4,000, 198 KiB.
    * However many, at most 8,192 callers can hold permits or wait in the queue at a time; further
    * ones wait for that.
    */
@@ -32,6 +53,12 @@ export interface RunOptions extends AcquireOptions {
    * Default 1.
    */
   readonly n?: number;
+  /**
+   * The outcome of a call whose function throws or rejects, for a semaphore that adapts. Default:
+   * `'dropped'` for errors whose name, or that of their cause, ends in `TimeoutError`; `'ignore'`
+   * for others.
+   */
+  readonly outcomeOf?: (error: unknown) => CallOutcome;
 }
 
 /** A worker thread as `Semaphore.watch` needs it: a `Worker` of `node:worker_threads`. */
@@ -44,6 +71,7 @@ export interface WatchedWorker {
 
 export const SEMAPHORE_OPTIONS: Known<SemaphoreOptions> = /* @__PURE__ */ joined(SHARED_OPTIONS, {
   permits: true,
+  adapt: true,
   maxPermits: true,
   holdMs: true,
 });
@@ -51,28 +79,67 @@ export const SEMAPHORE_OPTIONS: Known<SemaphoreOptions> = /* @__PURE__ */ joined
 export const ACQUIRE: Known<AcquireOptions> = { timeoutMs: true, signal: true, maxWaiting: true };
 
 const DEFAULT_MAX_PERMITS = 128;
+const DEFAULT_INITIAL = 20;
+const RANGE: Known<AdaptivePermits> = { min: true, max: true, initial: true };
 
 /** Checks and returns the number of permits that a call asks for. */
 export function checkPermits(n: unknown): number {
   return checkNumber('n', n, { ...PERMITS, min: 1 });
 }
 
-/** Checks the options of a semaphore, and fills in their defaults. */
-export function checkSemaphore(options: SemaphoreOptions): {
-  permits: number;
-  maxPermits: number;
-  holdMs: number;
+/** The options of an adaptive semaphore as `open` compares them: with `min`, and a first number. */
+export function withRange<T extends Pick<SemaphoreOptions, 'permits'>>(options: T): T {
+  const { permits } = options;
+  if (typeof permits !== 'object' || permits === null) return options;
+  return { ...options, permits: { min: 1, ...permits } };
+}
+
+/** Checks a range of permits. */
+export function checkRange(
+  range: AdaptivePermits,
+  maxPermits: number = PERMITS.max,
+): Required<AdaptivePermits> {
+  const { min = 1, max, initial } = checkOptions(range, RANGE, 'permits');
+  checkNumber('permits.max', max, { ...PERMITS, min: 1, max: maxPermits });
+  checkNumber('permits.min', min, { ...PERMITS, min: 1, max });
+  const first = initial ?? Math.min(max, Math.max(min, DEFAULT_INITIAL));
+  return { min, max, initial: checkNumber('permits.initial', first, { ...PERMITS, min, max }) };
+}
+
+/** The number of permits, and the range of an adaptive semaphore. */
+function checkNumbers({ permits, adapt }: SemaphoreOptions): {
+  readonly permits: number;
+  readonly most: number;
+  readonly adaptive: NewSemaphore['adaptive'];
 } {
-  const { permits, maxPermits, holdMs } = checkOptions(options, SEMAPHORE_OPTIONS);
-  checkNumber('permits', permits, PERMITS);
-  const range = { ...PERMITS, min: Math.max(permits, 1) };
+  if (adapt === undefined) {
+    const fixed = checkNumber('permits', permits, PERMITS);
+    return { permits: fixed, most: fixed, adaptive: undefined };
+  }
+  if (!ADAPT_RULES.includes(adapt)) {
+    throw new RangeError(`adapt must be one of ${ADAPT_RULES.join(', ')}, got ${shown(adapt)}`);
+  }
+  if (typeof permits === 'number') {
+    throw new TypeError(`permits must be an object with max if there is adapt, got ${permits}`);
+  }
+  const range = checkRange(checkObject('permits', permits));
+  const { min, max, initial } = range;
+  const window = { min, max, state: fieldsOf(firstState(initial)) };
+  const adapts = ADAPT_RULES.indexOf(adapt) + 1;
+  return { permits: range.initial, most: range.max, adaptive: { adapts, window } };
+}
+
+/** Checks the options of a semaphore, and fills in their defaults. */
+export function checkSemaphore(
+  options: SemaphoreOptions,
+): Pick<NewSemaphore, 'permits' | 'maxPermits' | 'holdMs' | 'adaptive'> {
+  const { maxPermits, holdMs } = checkOptions(options, SEMAPHORE_OPTIONS);
+  const { permits, most, adaptive } = checkNumbers(options);
+  const range = { ...PERMITS, min: Math.max(most, 1) };
   return {
     permits,
-    maxPermits: checkNumber(
-      'maxPermits',
-      maxPermits ?? Math.max(permits, DEFAULT_MAX_PERMITS),
-      range,
-    ),
+    adaptive,
+    maxPermits: checkNumber('maxPermits', maxPermits ?? Math.max(most, DEFAULT_MAX_PERMITS), range),
     holdMs: holdMs === undefined ? 0 : checkNumber('holdMs', holdMs, HOLD_MS),
   };
 }

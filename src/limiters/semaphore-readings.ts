@@ -1,5 +1,6 @@
 import type { HostedSemaphore } from '../kernel/semaphore/host.ts';
 import type { Clock } from '../time/clock.ts';
+import type { AdaptReadings } from './adaptation.ts';
 import { Described, type Description } from './described.ts';
 import { PermitKeeper } from './permit-keeper.ts';
 import { PermitQueue } from './permit-queue.ts';
@@ -29,7 +30,8 @@ export abstract class SemaphoreReadings extends Described {
   protected describe(): Description {
     const { permits, available } = this.kernel.look();
     const holdMs = this.kernel.holdMs || undefined;
-    return ['Semaphore', { permits, inUse: permits - available, holdMs }];
+    const adapt = this.adaptation?.rule;
+    return ['Semaphore', { permits, inUse: permits - available, holdMs, adapt }];
   }
 
   /** The number of permits, in use or not. */
@@ -40,6 +42,11 @@ export abstract class SemaphoreReadings extends Described {
   /** The most permits that {@link reconfigure} can set. */
   get maxPermits(): number {
     return this.kernel.maxPermits;
+  }
+
+  /** What the semaphore has found, over all threads; undefined if its number is fixed. */
+  get adaptation(): AdaptReadings | undefined {
+    return this.keeper.adaptation?.readings();
   }
 
   /** The longest time in milliseconds that a permit may be held; Infinity if there is no bound. */

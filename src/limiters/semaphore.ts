@@ -4,7 +4,7 @@ import { openSemaphore, type Seat } from '../kernel/semaphore/host.ts';
 import { checkOptions } from '../known-options.ts';
 import type { KernelName } from '../memory/handle.ts';
 import { hasThreadIds } from '../memory/thread-id.ts';
-import { checkMade, checkNumber, shown } from '../options.ts';
+import { checkMade, checkNumber, checkObject, shown } from '../options.ts';
 import type { OpenOptions } from './opening.ts';
 import {
   checkShared,
@@ -20,12 +20,15 @@ import type { Region } from './region.ts';
 import {
   ACQUIRE,
   type AcquireOptions,
+  type AdaptivePermits,
   checkPermits,
+  checkRange,
   checkSemaphore,
   type RunOptions,
   SEMAPHORE_OPTIONS,
   type SemaphoreOptions,
   type WatchedWorker,
+  withRange,
 } from './semaphore-options.ts';
 import { SemaphoreReadings } from './semaphore-readings.ts';
 import { semaphoreCell } from './terms.ts';
@@ -84,7 +87,8 @@ export class Semaphore extends SemaphoreReadings {
    * @throws RangeError, TypeError, RateLimitError as {@link create} does.
    */
   static open(region: Region, name: string, options: OpenOptions<SemaphoreOptions>): Semaphore {
-    return openByName(NAMED, region, name, options);
+    checkObject('options', options);
+    return openByName(NAMED, region, name, withRange(options));
   }
 
   /**
@@ -178,15 +182,23 @@ export class Semaphore extends SemaphoreReadings {
 
   /**
    * Changes the number of permits for all threads. Waiting callers get new permits at once. If more
-   * permits are in use than remain, nobody gets one until enough have come back. 0 pauses.
+   * permits are in use than remain, nobody gets one until enough have come back. 0 pauses. If the
+   * semaphore adapts, `permits` is its new range.
    *
-   * @throws RangeError, TypeError if `permits` is not an integer from 0 to `maxPermits`.
+   * @throws RangeError, TypeError if `permits` is not an integer from 0 to `maxPermits`, or no range
+   * within that if the semaphore adapts.
    * @throws RateLimitError `ERR_RECONFIGURE_BUSY` if the queue has no room.
    */
-  reconfigure(change: { readonly permits: number }): void {
+  reconfigure(change: { readonly permits: number | AdaptivePermits }): void {
     const { permits } = checkOptions(change, { permits: true }, 'change');
-    checkNumber('permits', permits, { ...PERMITS, max: this.maxPermits });
-    if (this.kernel.change(permits)) return;
+    const { adaptation } = this.keeper;
+    if (adaptation !== undefined) {
+      const range = checkRange(checkObject('permits', permits as AdaptivePermits), this.maxPermits);
+      if (adaptation.bound(range)) return;
+    } else {
+      const number = checkNumber('permits', permits, { ...PERMITS, max: this.maxPermits });
+      if (this.kernel.change(number)) return;
+    }
     throw new RateLimitError('ERR_RECONFIGURE_BUSY', 'too many callers hold permits or wait');
   }
 

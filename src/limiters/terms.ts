@@ -3,11 +3,13 @@ import { WHEN_FULL } from '../kernel/constants.ts';
 import { liveLimits as liveTableLimits, openKeyedCell, readTable } from '../kernel/keyed/cell.ts';
 import { layoutOf, liveLimits, openLimitSetCell } from '../kernel/limit-set/cell.ts';
 import { configurationOf, openSemaphoreCell, permitsOf } from '../kernel/semaphore/cell.ts';
+import { rangeOf } from '../kernel/semaphore/latency-window.ts';
 import { boundsOf, liveWindow, openWindowCell } from '../kernel/window/cell.ts';
 import { openSometimesCell, readOccasions } from '../kernel/window/sometimes.ts';
 import type { CellPlace } from '../memory/cell.ts';
 import type { CellKind } from '../memory/layout.ts';
 import type { Region } from '../memory/region.ts';
+import { ADAPT_RULES } from './adaptive-permits.ts';
 import { limitOf } from './limit.ts';
 
 /** The options, by name, that would create a limiter like an existing one. */
@@ -93,9 +95,12 @@ export function sometimesCell(region: Region, offset: number, nonce: number): Ce
 
 export function semaphoreCell(region: Region, offset: number, nonce: number): Cell {
   const place = openSemaphoreCell(region, offset, 'semaphore', nonce);
-  const { maxPermits, holdMs } = configurationOf(place);
+  const { maxPermits, holdMs, adapts, seats } = configurationOf(place);
   const bound = holdMs === 0 ? {} : { holdMs };
-  return { place, terms: { permits: permitsOf(place), maxPermits, ...bound } };
+  if (adapts === 0) return { place, terms: { permits: permitsOf(place), maxPermits, ...bound } };
+  const { min, max } = rangeOf(place, seats);
+  const adapt = ADAPT_RULES[adapts - 1];
+  return { place, terms: { permits: { min, max }, adapt, maxPermits, ...bound } };
 }
 
 export const fixedWindowCell = /* @__PURE__ */ windows('fixed-window');

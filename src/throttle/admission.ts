@@ -1,3 +1,4 @@
+import type { CallOutcome } from '../limiters/adaptation.ts';
 import { takesToo } from '../limiters/meeting.ts';
 import type { Bell } from '../memory/bell.ts';
 import { DoubleEnded } from './double-ended.ts';
@@ -188,7 +189,7 @@ export class Admission {
    *
    * @throws RateLimitError `ERR_PERMIT_EXPIRED` if it took longer than the semaphore's `holdMs`.
    */
-  finish(slot: Slot): void {
-    this.#slots.finish(slot);
+  finish(slot: Slot, outcome: CallOutcome): void {
+    this.#slots.finish(slot, outcome);
   }
 }

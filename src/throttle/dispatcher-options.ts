@@ -1,3 +1,4 @@
+import type { CallOutcome } from '../limiters/adaptation.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Bounds } from './admission.ts';
 import type { Key } from './level.ts';
@@ -8,4 +9,6 @@ export interface DispatcherOptions extends Bounds {
   readonly maxQueue: number;
   readonly timeoutMs: number;
   readonly weightOf: (key: Key) => number;
+  /** The outcome of a failed call, for a semaphore that adapts. */
+  readonly outcomeOf: (error: unknown) => CallOutcome;
 }

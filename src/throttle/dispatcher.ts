@@ -1,3 +1,4 @@
+import { outcomeBy } from '../limiters/permit-run.ts';
 import { timedOut } from '../limiters/waiting.ts';
 import type { Clock } from '../time/clock.ts';
 import { Admission } from './admission.ts';
@@ -27,6 +28,7 @@ export class Dispatcher<Job> {
   readonly #clock: Clock;
   readonly #work: Work<Job>;
   readonly #timeoutMs: number;
+  readonly #outcomeOf: DispatcherOptions['outcomeOf'];
   readonly #waiting: WaitingCalls<Job>;
   readonly #admission: Admission;
   readonly #runner: Runner<Job>;
@@ -42,7 +44,8 @@ export class Dispatcher<Job> {
   onEmpty: () => void = () => undefined;
 
   constructor(work: Work<Job>, options: DispatcherOptions) {
-    const { clock, maxQueue, timeoutMs, weightOf, ...bounds } = options;
+    const { clock, maxQueue, timeoutMs, weightOf, outcomeOf, ...bounds } = options;
+    this.#outcomeOf = outcomeOf;
     this.#work = work;
     this.#clock = clock;
     this.#timeoutMs = timeoutMs;
@@ -134,7 +137,10 @@ export class Dispatcher<Job> {
   };
 
   async #run(call: Call<Job>, slot: Slot): Promise<void> {
-    await this.#runner.run(call, () => this.#admission.finish(slot));
+    await this.#runner.run(call, (error) => {
+      const outcome = error === undefined ? 'ok' : outcomeBy(this.#outcomeOf, error[0]);
+      this.#admission.finish(slot, outcome);
+    });
     if (this.#waiting.length > 0) this.#advance();
     else this.#idleness.look();
   }

@@ -1,5 +1,7 @@
 import type { Known } from '../known-options.ts';
+import type { CallOutcome } from '../limiters/adaptation.ts';
 import { checkLimiter } from '../limiters/limiter.ts';
+import { checkOutcomeOf, outcomeOfError } from '../limiters/permit-run.ts';
 import { checkNumber, checkObject, checkSpanMs, shown } from '../options.ts';
 import type { DispatcherOptions } from './dispatcher-options.ts';
 import type { Key } from './level.ts';
@@ -46,12 +48,18 @@ export interface BoundOptions {
    * Each call holds a permit of this semaphore while it runs, and none while it waits for a token.
    */
   readonly semaphore?: PermitSource | undefined;
+  /**
+   * The outcome of a call that fails, for a semaphore that adapts. Default: `'dropped'` for errors
+   * whose name, or that of their cause, ends in `TimeoutError`, `'ignore'` for others.
+   */
+  readonly outcomeOf?: ((error: unknown) => CallOutcome) | undefined;
 }
 
 /** The options common to throttled functions and pools. */
 export const QUEUE_OPTIONS: Known<QueueOptions & BoundOptions> = {
   limiter: true,
   semaphore: true,
+  outcomeOf: true,
   maxQueue: true,
   timeoutMs: true,
   priority: true,
@@ -83,6 +91,7 @@ function checkWeights(given: Readonly<Record<string, number>>): (key: Key) => nu
 export function checkBounds({
   limiter,
   semaphore,
+  outcomeOf = outcomeOfError,
   maxQueue = Number.POSITIVE_INFINITY,
   timeoutMs = Number.POSITIVE_INFINITY,
   weights,
@@ -91,6 +100,7 @@ export function checkBounds({
     limiter: limiter === undefined ? undefined : checkLimiter(limiter, 'wait', 'tryConsume'),
     semaphore: checkSemaphore(semaphore),
   };
+  checkOutcomeOf(outcomeOf);
   const clock = limiter?.clock ?? semaphore?.clock;
   if (clock === undefined) throw new TypeError('options must have a limiter or a semaphore');
   if (maxQueue !== Number.POSITIVE_INFINITY) {
@@ -98,7 +108,7 @@ export function checkBounds({
   }
   checkSpanMs('timeoutMs', timeoutMs);
   const weightOf = weights === undefined ? () => 1 : checkWeights(weights);
-  return { ...checked, clock, maxQueue, timeoutMs, weightOf };
+  return { ...checked, clock, maxQueue, timeoutMs, weightOf, outcomeOf };
 }
 
 function perCall<Args extends readonly unknown[], T>(

@@ -26,7 +26,10 @@ export class Runner<Job> {
   }
 
   /** Calls the function at once. The call settles as the function does, unless `finish` throws. */
-  async run({ job, resolve, reject }: Call<Job>, finish: () => void): Promise<void> {
+  async run(
+    { job, resolve, reject }: Call<Job>,
+    finish: (error: readonly [unknown] | undefined) => void,
+  ): Promise<void> {
     this.#running++;
     let error: readonly [unknown] | undefined;
     let result: unknown;
@@ -37,7 +40,7 @@ export class Runner<Job> {
     }
     this.#running--;
     try {
-      finish();
+      finish(error);
     } catch (reason) {
       // The function's own error matters more.
       error ??= [reason];

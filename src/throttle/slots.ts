@@ -1,3 +1,4 @@
+import type { CallOutcome } from '../limiters/adaptation.ts';
 import type { Permit } from '../limiters/permit.ts';
 import { drop } from '../limiters/permit-run.ts';
 import type { Clock } from '../time/clock.ts';
@@ -100,12 +101,12 @@ export class Slots {
   }
 
   /**
-   * Releases the slot of a call that has finished.
+   * Releases the slot of a call that has finished, with its outcome for a semaphore that adapts.
    *
    * @throws RateLimitError `ERR_PERMIT_EXPIRED` if it took longer than the semaphore's `holdMs`.
    */
-  finish(slot: Slot): void {
+  finish(slot: Slot, outcome: CallOutcome): void {
     this.#inUse--;
-    slot?.release();
+    slot?.release({ outcome });
   }
 }

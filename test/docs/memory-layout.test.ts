@@ -118,7 +118,7 @@ describe('docs/memory-layout.md', () => {
   });
 
   test('shows the bits of every word as layout.ts does', () => {
-    expect(bits(comment)).toHaveLength(23);
+    expect(bits(comment)).toHaveLength(24);
     expect(bits(page).sort()).toEqual(bits(comment).sort());
   });
 

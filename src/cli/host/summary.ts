@@ -1,6 +1,7 @@
 import { HandleError } from '../../errors.ts';
 import { HostRegion } from '../../host/host-region.ts';
 import type { HostLimiter } from '../../host/limiters.ts';
+import type { Semaphore } from '../../limiters/semaphore.ts';
 import { printableLine } from '../../load/plan/redact.ts';
 import { countOf, formatCount, formatSpan } from '../format.ts';
 
@@ -44,7 +45,7 @@ export function listed(path: string): string[] {
 
 /** Formats a limiter's counts over all processes; omits those it does not keep. */
 function counts({ kind, limiter }: HostLimiter): string {
-  if (kind === 'semaphore') return `${formatCount(limiter.waiting)} waiting`;
+  if (kind === 'semaphore') return permits(limiter);
   if (kind === 'sometimes') return '';
   try {
     const { calls, refused } = limiter.stats();
@@ -53,6 +54,16 @@ function counts({ kind, limiter }: HostLimiter): string {
   } catch {
     return ''; // it keeps no counts
   }
+}
+
+/** The callers that wait for permits, and what the semaphore has found if it adapts. */
+function permits({ waiting, adaptation }: Semaphore): string {
+  const callers = `${formatCount(waiting)} waiting`;
+  if (adaptation === undefined) return callers;
+  const { min, max, latencyMs, leastLatencyMs, dropped } = adaptation;
+  const range = `${formatCount(min)} to ${formatCount(max)}`;
+  const latency = `latency ${formatSpan(latencyMs)}, least ${formatSpan(leastLatencyMs)}`;
+  return `${callers}, ${range}, ${latency}, ${formatCount(dropped)} dropped`;
 }
 
 /** What came back from processes that ended without closing the region. */

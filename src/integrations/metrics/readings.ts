@@ -1,4 +1,5 @@
 import { HandleError, RateLimitError } from '../../errors.ts';
+import type { AdaptReadings } from '../../limiters/adaptation.ts';
 import { checkAtOnce, isPromising } from '../../limiters/at-once.ts';
 import type { KeyedFixedWindow } from '../../limiters/keyed-fixed-window.ts';
 import type { KeyedTokenBucket } from '../../limiters/keyed-token-bucket.ts';
@@ -29,6 +30,8 @@ export interface CountedSemaphore {
   readonly permits: number;
   /** Permits in use, over all threads. */
   inUse(): number;
+  /** The readings of a semaphore that adapts. */
+  readonly adaptation?: AdaptReadings | undefined;
 }
 
 /** A function returned by `throttled`, or a throttled pool. Covers this thread only. */
@@ -110,6 +113,7 @@ export interface Reading extends Partial<LimiterStats & KeyedStats & ThrottleSta
   readonly balance?: number | undefined;
   readonly permits?: number;
   readonly inUse?: number;
+  readonly adaptation?: AdaptReadings | undefined;
   readonly oldestMs?: number;
   readonly reachable?: 0 | 1;
   readonly spans?: SpanCounts;
@@ -148,6 +152,7 @@ function readingOf(limiter: MeasuredLimiter): Reading {
       ...limiter.stats(),
       permits: limiter.permits,
       inUse: limiter.inUse(),
+      adaptation: limiter.adaptation,
     };
   }
   if ('intervalMs' in limiter && 'for' in limiter) {

@@ -101,6 +101,14 @@ export const SERIES: readonly Series[] = [
   },
   {
     kind: 'counter',
+    name: 'dropped_calls_total',
+    instrument: 'limiter.call.dropped',
+    unit: '{call}',
+    help: 'Calls behind a semaphore that adapts which the server dropped.',
+    value: ({ adaptation }) => adaptation?.dropped,
+  },
+  {
+    kind: 'counter',
     name: 'commands_total',
     instrument: 'limiter.command.sent',
     unit: '{command}',
@@ -202,6 +210,22 @@ export const SERIES: readonly Series[] = [
     unit: '{permit}',
     help: 'Permits in use, over all threads.',
     value: ({ inUse }) => inUse,
+  },
+  {
+    kind: 'gauge',
+    name: 'window_latency_seconds',
+    instrument: 'limiter.latency.window',
+    unit: 's',
+    help: 'The average latency of the last window of a semaphore that adapts.',
+    value: ({ adaptation }) => adaptation && adaptation.latencyMs / 1000,
+  },
+  {
+    kind: 'gauge',
+    name: 'least_latency_seconds',
+    instrument: 'limiter.latency.least',
+    unit: 's',
+    help: 'The average latency without a queue, as a semaphore that adapts has measured it.',
+    value: ({ adaptation }) => adaptation && adaptation.leastLatencyMs / 1000,
   },
   {
     kind: 'level',

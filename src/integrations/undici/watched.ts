@@ -15,8 +15,8 @@ export interface Watcher {
   /** The request is about to be written. May be called more than once. */
   started(abort: (reason: Error) => void): void;
   answered(answer: Answer): void;
-  /** The response has ended or failed. May be called more than once. */
-  ended(): void;
+  /** The response has ended, or failed with an error. May be called more than once. */
+  ended(error?: readonly [unknown]): void;
 }
 
 /** Whether the handler has the methods of undici 7 and 8, rather than undici 6. */
@@ -54,7 +54,7 @@ function modern(handler: Handler & Undeclared, watcher: Watcher): Handler & Unde
       handler.onResponseEnd?.(controller, trailers);
     },
     onResponseError(controller, error) {
-      watcher.ended();
+      watcher.ended([error]);
       handler.onResponseError?.(controller, error);
     },
     onBodySent: (size, total) => handler.onBodySent?.(size, total),
@@ -91,7 +91,7 @@ function legacy(handler: Handler & Undeclared, watcher: Watcher): Handler & Unde
       handler.onComplete?.(trailers);
     },
     onError(error) {
-      watcher.ended();
+      watcher.ended([error]);
       handler.onError?.(error);
     },
     onBodySent: (size, total) => handler.onBodySent?.(size, total),

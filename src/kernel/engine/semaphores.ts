@@ -338,6 +338,18 @@ export function semaphoreExpire(cell: usize, seats: i32, now: f64): f64 {
 
 export { lostRaces } from './results';
 export {
+  adaptAdd,
+  adaptClose,
+  adaptCount,
+  adaptDrop,
+  adaptDropped,
+  adaptDroppedEver,
+  adaptMostInFlight,
+  adaptPut,
+  adaptSum,
+  adaptValue,
+} from './semaphore/adapt';
+export {
   semaphoreGeneration,
   semaphoreIsQueued,
   semaphoreRelease,

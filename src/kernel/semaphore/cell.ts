@@ -13,6 +13,7 @@ import {
 import type { Region } from '../../memory/region.ts';
 import { checkNumber } from '../../options.ts';
 import { MAX_PERMITS } from '../constants.ts';
+import { makeLatencyWindow, type NewLatencyWindow } from './latency-window.ts';
 
 /** The configuration of a semaphore, which never changes. */
 export interface SemaphoreConfiguration {
@@ -21,11 +22,15 @@ export interface SemaphoreConfiguration {
   /** The longest time that a permit may be held; 0 for no bound. */
   readonly holdMs: number;
   readonly originUs: number;
+  /** The number of the rule by which the permits adapt; 0 for a fixed number. */
+  readonly adapts: number;
 }
 
 /** The configuration of a new semaphore. */
-export interface NewSemaphore extends Omit<SemaphoreConfiguration, 'seats'> {
+export interface NewSemaphore extends Omit<SemaphoreConfiguration, 'seats' | 'adapts'> {
   readonly permits: number;
+  /** Of an adaptive semaphore. */
+  readonly adaptive?: { readonly adapts: number; readonly window: NewLatencyWindow } | undefined;
   /** Default: enough for the permits and a queue. */
   readonly seats?: number;
   readonly stats: boolean;
@@ -39,6 +44,8 @@ export const HOLD_MS = { min: 1, max: MAX_HOLD_MS } as const;
 /** The range of a number of permits. */
 export const PERMITS = { min: 0, max: MAX_PERMITS, integer: true } as const;
 
+/** The numbers of rules. A later version's rule is an error here. */
+const RULE_NUMBERS = { min: 0, max: 3, integer: true } as const;
 /** Seats for the queue, in addition to those for permits. */
 const QUEUE_SEATS = 256;
 /** The weight of the number of permits in its word, and in the semaphore's. */
@@ -54,22 +61,25 @@ const configurations = /* @__PURE__ */ new Configurations<SemaphoreConfiguration
 /** Creates a semaphore in shared memory. */
 export function createSemaphoreCell(semaphore: NewSemaphore): CellPlace {
   const { permits, maxPermits, holdMs, originUs, stats, region } = semaphore;
-  const { seats = seatsFor(maxPermits) } = semaphore;
-  const place = allocateCell(region, semaphoreBytes(seats), stats);
+  const { seats = seatsFor(maxPermits), adaptive } = semaphore;
+  const adapts = adaptive?.adapts ?? 0;
+  const place = allocateCell(region, semaphoreBytes(seats, adapts > 0), stats);
   const { i32, f64 } = place.region;
   const { offset } = place;
   i32[(offset + SEMAPHORE.seats) >> 2] = seats;
   i32[(offset + SEMAPHORE.maxPermits) >> 2] = maxPermits;
   f64[(offset + SEMAPHORE.holdMs) >> 3] = holdMs;
   f64[(offset + SEMAPHORE.originUs) >> 3] = originUs;
+  i32[(offset + SEMAPHORE.adapts) >> 2] = adapts;
   // The ring's empty entries have ticket 0.
   i32[(offset + SEMAPHORE.head) >> 2] = 1;
   i32[(offset + SEMAPHORE.tail) >> 2] = 1;
   for (const word of [CELL.word, SEMAPHORE.permits]) {
     Atomics.store(place.region.i64, (offset + word) >> 3, BigInt(permits) * BigInt(VALUE));
   }
+  if (adaptive) makeLatencyWindow(place, seats, adaptive.window);
   publishCell(place, 'semaphore');
-  return configurations.keep(place, { seats, maxPermits, holdMs, originUs });
+  return configurations.keep(place, { seats, maxPermits, holdMs, originUs, adapts });
 }
 
 /** The configuration of a semaphore, as checked when it was opened. */
@@ -89,6 +99,7 @@ function readConfiguration({ region, offset }: CellPlace): SemaphoreConfiguratio
     maxPermits,
     holdMs,
     originUs: checkNumber('originUs', float(SEMAPHORE.originUs)),
+    adapts: checkNumber('adapts', int(SEMAPHORE.adapts), RULE_NUMBERS),
   };
 }
 
@@ -113,7 +124,13 @@ export function openSemaphoreCell(
       cause,
     });
   }
-  const place = openCell(region, offset, kind, nonce, semaphoreBytes(configuration.seats));
+  const place = openCell(
+    region,
+    offset,
+    kind,
+    nonce,
+    semaphoreBytes(configuration.seats, configuration.adapts > 0),
+  );
   return configurations.keep(place, configuration);
 }
 

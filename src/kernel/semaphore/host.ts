@@ -8,6 +8,7 @@ import { DUE_PER_MS, NO_PERMIT, SERVED } from '../constants.ts';
 import { Counters } from '../counters.ts';
 import type { Opened } from '../open.ts';
 import { configurationOf } from './cell.ts';
+import { LatencyWindow } from './latency-window.ts';
 import { Owners, recoverSeats, type SemaphoreEngine, semaphores } from './owners.ts';
 
 /** The seat of a permit or of a queued caller. */
@@ -32,6 +33,8 @@ export class HostedSemaphore {
   readonly name: KernelName;
   readonly holdMs: number;
   readonly maxPermits: number;
+  /** The number of the rule by which the permits adapt; 0 for a fixed number. */
+  readonly adapts: number;
   readonly #engine: SemaphoreEngine;
   readonly #place: CellPlace;
   readonly #cell: number;
@@ -46,10 +49,11 @@ export class HostedSemaphore {
   #lostRaces = 0;
 
   constructor({ engine, name }: Opened<SemaphoreEngine>, place: CellPlace, owners: Ownership) {
-    const { seats, holdMs, maxPermits, originUs } = configurationOf(place);
+    const { seats, holdMs, maxPermits, originUs, adapts } = configurationOf(place);
     this.name = name;
     this.holdMs = holdMs;
     this.maxPermits = maxPermits;
+    this.adapts = adapts;
     this.#engine = engine;
     this.#place = place;
     this.#cell = place.offset;
@@ -60,6 +64,11 @@ export class HostedSemaphore {
     this.#counters = Counters.open(place);
     // Four seats share a cache line.
     this.#hint = 4 * this.#owner;
+  }
+
+  /** The window of an adaptive semaphore. */
+  latencyWindow(): LatencyWindow {
+    return new LatencyWindow(this.#engine, this.#place, configurationOf(this.#place));
   }
 
   /** Makes room for another thread when this one ends by itself, without permits. */

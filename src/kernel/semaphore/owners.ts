@@ -31,6 +31,18 @@ export interface SemaphoreEngine extends Pick<EngineResults, 'lostRaces'> {
   semaphoreHold(cell: number, seats: number, seat: number, generation: number, due: number): number;
   semaphoreUndated(cell: number, seats: number, from: number): number;
   semaphoreExpire(cell: number, seats: number, now: number): number;
+  // The window of an adaptive semaphore, at its own address; `us` since the semaphore's origin.
+  adaptAdd(cell: number, at: number, latency: number, us: number): number;
+  adaptDrop(cell: number, at: number, us: number): number;
+  adaptClose(at: number, us: number): number;
+  adaptPut(at: number, field: number, value: number): void;
+  adaptValue(at: number, field: number): number;
+  adaptDroppedEver(at: number): number;
+  /** What the last close took. */
+  adaptCount(): number;
+  adaptSum(): number;
+  adaptDropped(): number;
+  adaptMostInFlight(): number;
 }
 
 /** The engine of semaphores. */

@@ -1,17 +1,27 @@
 /**
  * The cell of a semaphore. A seat holds one permit or one queued caller:
  *
- *     line 0     │ ... │ permits i64 │ seats i32 │ maxPermits i32 │ holdMs f64 │ originUs f64 │
+ *     line 0     │ ... │ permits i64 │ seats i32 │ maxPermits i32 │ holdMs f64 │ originUs f64 │ adapts i32 │
  *     line 1     │ head i32 │ tail i32 │ - │
  *     owner      │ thread i32 │ bell i32 │                          256 of them, from line 2 on
  *     seat       │ seat i64 │ due i64 │
  *     place      │ entry i64 │                        the ring of the queue, an entry for each seat
+ *
+ * An adaptive semaphore has three more lines at the end, the window of its latencies:
+ *
+ *     line 0     │ head i64 │ total i64 │ dropped i32 │ mostInFlight i32 │ droppedEver i64 │
+ *                │ min i32 │ max i32 │ - │
+ *     line 1, 2  │ number i64 │ least i64 │ heldNumber i64 │ heldLatency i64 │ left i64 │
+ *                │ phase i64 │ needed i64 │ span i64 │ latency i64 │
  *
  *     word       │ generation: 31 bits │ available: 17 bits │ seat: 13 bits │ queued: 1 bit │ change: 2 bits │
  *     permits    │ generation: 31 bits │ permits: 17 bits │ seat: 13 bits │ 0: 3 bits │
  *     seat       │ generation: 31 bits │ n: 17 bits │ owner: 8 bits │ 0: 5 bits │ state: 3 bits │
  *     due        │ generation, low bits: 20 │ due, 1/16 ms since originUs: 44 bits │
  *     entry      │ generation: 31 bits │ ticket, low bits: 20 │ seat: 13 bits │
+ *     head       │ generation: 20 bits │ opened, us since originUs: 44 bits │
+ *     total      │ calls: 20 bits │ latencies, 1/4 us: 44 bits │
+ *     state      │ 0: 12 bits │ generation: 20 bits │ value: 32 bits │
  */
 import { CELL_HEADER_BYTES, LINE_BYTES } from './lines.ts';
 
@@ -22,6 +32,7 @@ export const SEMAPHORE = {
   maxPermits: 36,
   holdMs: 40,
   originUs: 48,
+  adapts: 56,
   head: CELL_HEADER_BYTES,
   tail: CELL_HEADER_BYTES + 4,
   owners: CELL_HEADER_BYTES + LINE_BYTES,
@@ -39,7 +50,40 @@ export const SEAT_BYTES = 16;
 /** The most seats of a semaphore: a power of two. */
 export const MAX_SEATS = 8192;
 
-/** Size of a semaphore's cell without counters: 2,176 bytes plus 24 for each seat. */
-export function semaphoreBytes(seats: number): number {
-  return SEATS_AT + seats * (SEAT_BYTES + 8);
+/** Byte offsets in the window of an adaptive semaphore. */
+export const ADAPT = {
+  head: 0,
+  total: 8,
+  dropped: 16,
+  mostInFlight: 20,
+  droppedEver: 24,
+  min: 32,
+  max: 36,
+  state: LINE_BYTES,
+} as const;
+/** Byte offsets in its state, from the second line on. */
+export const ADAPT_STATE = {
+  number: 0,
+  least: 8,
+  heldNumber: 16,
+  heldLatency: 24,
+  left: 32,
+  phase: 40,
+  needed: 48,
+  span: 56,
+  latency: 64,
+} as const;
+export const ADAPT_BYTES = 3 * LINE_BYTES;
+
+/** Byte offset of the window of an adaptive semaphore, after the queue's ring. */
+export function adaptAt(seats: number): number {
+  return Math.ceil((SEATS_AT + seats * (SEAT_BYTES + 8)) / LINE_BYTES) * LINE_BYTES;
+}
+
+/**
+ * Size of a semaphore's cell without counters: 2,176 bytes plus 24 for each seat, and 192 for an
+ * adaptive one.
+ */
+export function semaphoreBytes(seats: number, adapts: boolean): number {
+  return adaptAt(seats) + (adapts ? ADAPT_BYTES : 0);
 }

@@ -1,0 +1,143 @@
+import type { CellPlace } from '../../memory/cell.ts';
+import { ADAPT, ADAPT_STATE, adaptAt, LOW_HALF } from '../../memory/layout.ts';
+import { LATENCY_PER_US, LONGEST_LATENCY } from '../constants.ts';
+import type { SemaphoreEngine } from './owners.ts';
+
+/** The calls of a closed window. */
+export interface ClosedWindow {
+  readonly count: number;
+  readonly sumMs: number;
+  readonly mostInFlight: number;
+  readonly dropped: number;
+}
+
+/** The fields of a rule's state, and the average latency of the last window. */
+export type StateField = keyof typeof ADAPT_STATE;
+
+const PER_MS = 1000 * LATENCY_PER_US;
+/** Units of a field in its number: parts of a permit, latencies, microseconds of the window. */
+const UNITS: Readonly<Record<StateField, number>> = {
+  number: 4096,
+  least: PER_MS,
+  heldNumber: 4096,
+  heldLatency: PER_MS,
+  left: 1,
+  phase: 1,
+  needed: 1,
+  span: 1000,
+  latency: PER_MS,
+};
+
+/** The range of the number of permits. */
+export interface PermitRange {
+  readonly min: number;
+  readonly max: number;
+}
+
+/** The window of a new adaptive semaphore. */
+export interface NewLatencyWindow extends PermitRange {
+  readonly state: Readonly<Partial<Record<StateField, number>>>;
+}
+
+function unitsOf(field: StateField, value: number): number {
+  return Math.min(2 ** 31 - 1, Math.round(value * UNITS[field]));
+}
+
+/** Writes the window of a semaphore that no other thread can see yet. */
+export function makeLatencyWindow(
+  { region, offset }: CellPlace,
+  seats: number,
+  { min, max, state }: NewLatencyWindow,
+): void {
+  const at = offset + adaptAt(seats);
+  region.i32[(at + ADAPT.min) >> 2] = min;
+  region.i32[(at + ADAPT.max) >> 2] = max;
+  for (const [field, offset] of Object.entries(ADAPT_STATE)) {
+    const units = unitsOf(field as StateField, state[field as StateField] ?? 0); // the keys of it
+    region.i32[((at + ADAPT.state + offset) >> 2) + LOW_HALF] = units;
+  }
+}
+
+/** The range of an adaptive semaphore. */
+export function rangeOf({ region, offset }: CellPlace, seats: number): PermitRange {
+  const at = offset + adaptAt(seats);
+  const int = (field: number) => Atomics.load(region.i32, (at + field) >> 2);
+  const min = int(ADAPT.min);
+  return { min, max: Math.max(min, int(ADAPT.max)) };
+}
+
+/** The window in which the calls of an adaptive semaphore meet, on the engine. */
+export class LatencyWindow {
+  readonly #engine: SemaphoreEngine;
+  readonly #place: CellPlace;
+  readonly #cell: number;
+  readonly #at: number;
+  readonly #originUs: number;
+
+  readonly #seats: number;
+
+  constructor(
+    engine: SemaphoreEngine,
+    place: CellPlace,
+    { seats, originUs }: { readonly seats: number; readonly originUs: number },
+  ) {
+    this.#engine = engine;
+    this.#place = place;
+    this.#cell = place.offset;
+    this.#at = place.offset + adaptAt(seats);
+    this.#originUs = originUs;
+    this.#seats = seats;
+  }
+
+  /** Adds a call that began and ended at these instants. Returns whether to {@link close}. */
+  add(sinceUs: number, nowUs: number): boolean {
+    const latency = Math.min(LONGEST_LATENCY, Math.max(1, (nowUs - sinceUs) * LATENCY_PER_US));
+    return this.#engine.adaptAdd(this.#cell, this.#at, latency, this.#since(nowUs)) !== 0;
+  }
+
+  /** Adds a call that the server has dropped. Returns whether to {@link close}. */
+  drop(nowUs: number): boolean {
+    return this.#engine.adaptDrop(this.#cell, this.#at, this.#since(nowUs)) !== 0;
+  }
+
+  #since(nowUs: number): number {
+    return Math.max(0, nowUs - this.#originUs);
+  }
+
+  /** Closes the window; undefined if another thread does. Then {@link put} the next state. */
+  close(nowUs: number): ClosedWindow | undefined {
+    const engine = this.#engine;
+    if (engine.adaptClose(this.#at, this.#since(nowUs)) === 0) return undefined;
+    return {
+      count: engine.adaptCount(),
+      sumMs: engine.adaptSum() / PER_MS,
+      mostInFlight: engine.adaptMostInFlight(),
+      dropped: engine.adaptDropped(),
+    };
+  }
+
+  value(field: StateField): number {
+    return this.#engine.adaptValue(this.#at, ADAPT_STATE[field]) / UNITS[field];
+  }
+
+  /** Writes a field, unless a later close has written it. */
+  put(field: StateField, value: number): void {
+    this.#engine.adaptPut(this.#at, ADAPT_STATE[field], unitsOf(field, value));
+  }
+
+  /** Calls ever dropped. */
+  get dropped(): number {
+    return this.#engine.adaptDroppedEver(this.#at);
+  }
+
+  get range(): PermitRange {
+    return rangeOf(this.#place, this.#seats);
+  }
+
+  /** Changes the range for all threads. */
+  set range({ min, max }: PermitRange) {
+    const { i32 } = this.#place.region;
+    Atomics.store(i32, (this.#at + ADAPT.max) >> 2, max);
+    Atomics.store(i32, (this.#at + ADAPT.min) >> 2, min);
+  }
+}

@@ -1,0 +1,135 @@
+import type { HostedSemaphore } from '../kernel/semaphore/host.ts';
+import type { LatencyWindow } from '../kernel/semaphore/latency-window.ts';
+import type { Clock } from '../time/clock.ts';
+import {
+  ADAPT_RULES,
+  type AdaptBounds,
+  type AdaptRule,
+  type AdaptState,
+  nextState,
+  type WindowSample,
+} from './adaptive-permits.ts';
+
+/**
+ * How a call ended, for an adaptive semaphore: `'ok'`, its latency counts; `'dropped'`, the server
+ * refused it or did not answer in time; `'ignore'`, it says nothing about the server.
+ */
+export type CallOutcome = 'ok' | 'dropped' | 'ignore';
+
+/** The names of {@link CallOutcome}. */
+export const CALL_OUTCOMES: readonly unknown[] = ['ok', 'dropped', 'ignore'];
+
+/** What an adaptive semaphore has found, over all threads. */
+export interface AdaptReadings {
+  readonly rule: AdaptRule;
+  /** The range of the number. */
+  readonly min: number;
+  readonly max: number;
+  /** The number of calls in flight that the rule has chosen, with a fraction. */
+  readonly number: number;
+  /** The average latency of the last window in milliseconds; 0 before the first has closed. */
+  readonly latencyMs: number;
+  /** The average latency without a queue in milliseconds; 0 until it is measured. */
+  readonly leastLatencyMs: number;
+  /** The number of calls that ended as dropped. */
+  readonly dropped: number;
+}
+
+/** The fields of the state, by their names in shared memory. */
+const FIELDS = {
+  number: 'number',
+  leastMs: 'least',
+  heldNumber: 'heldNumber',
+  heldMs: 'heldLatency',
+  left: 'left',
+  phase: 'phase',
+  needed: 'needed',
+  spanMs: 'span',
+} as const satisfies Record<keyof AdaptState, string>;
+const NAMES = Object.keys(FIELDS) as (keyof AdaptState)[];
+
+/** The state as fields of shared memory. */
+export function fieldsOf(state: AdaptState): Readonly<Record<string, number>> {
+  return Object.fromEntries(NAMES.map((name) => [FIELDS[name], state[name]]));
+}
+
+/**
+ * Changes the permits of a semaphore by the latencies of its calls. Any thread adds calls to the
+ * window, and the one whose call completes it computes the next number.
+ */
+export class Adaptation {
+  readonly #kernel: HostedSemaphore;
+  readonly #window: LatencyWindow;
+  readonly #rule: AdaptRule;
+  readonly #clock: Clock;
+
+  constructor(kernel: HostedSemaphore, clock: Clock) {
+    this.#kernel = kernel;
+    this.#window = kernel.latencyWindow();
+    this.#rule = ADAPT_RULES[kernel.adapts - 1] as AdaptRule; // checked when the cell was opened
+    this.#clock = clock;
+  }
+
+  /** Adds a call that ends now. Call this before its permits return. */
+  ended(sinceUs: number, outcome: CallOutcome): void {
+    if (outcome === 'ignore') return;
+    const nowUs = this.#clock.now();
+    const window = this.#window;
+    const isDue = outcome === 'ok' ? window.add(sinceUs, nowUs) : window.drop(nowUs);
+    if (isDue) this.#close(nowUs);
+  }
+
+  #close(nowUs: number): void {
+    const window = this.#window;
+    const sample = window.close(nowUs);
+    if (sample !== undefined) this.#advance(sample, window.range);
+  }
+
+  #advance(sample: WindowSample, bounds: AdaptBounds): void {
+    const window = this.#window;
+    const state = Object.fromEntries(
+      NAMES.map((name) => [name, window.value(FIELDS[name])]),
+    ) as unknown as AdaptState; // one value for each name
+    const next = nextState(this.#rule, state, sample, bounds);
+    for (const name of NAMES) window.put(FIELDS[name], next[name]);
+    if (sample.count > 0) window.put('latency', sample.sumMs / sample.count);
+    this.#apply();
+  }
+
+  /** The permits for the number in shared memory, within the range. */
+  #permits(): number {
+    const { min, max } = this.#window.range;
+    return Math.min(max, Math.max(min, Math.floor(this.#window.value('number'))));
+  }
+
+  /**
+   * Sets the permits. A thread that was slow finds a later number, and sets that. Without a free
+   * seat, the next window does it.
+   */
+  #apply(): void {
+    for (;;) {
+      const permits = this.#permits();
+      if (this.#kernel.look().permits !== permits && !this.#kernel.change(permits)) return;
+      if (this.#permits() === permits) return;
+    }
+  }
+
+  /** Changes the range for all threads; false if no seat is free for the change. */
+  bound(range: AdaptBounds): boolean {
+    this.#window.range = range;
+    const permits = this.#permits();
+    return this.#kernel.look().permits === permits || this.#kernel.change(permits);
+  }
+
+  readings(): AdaptReadings {
+    const window = this.#window;
+    return {
+      rule: this.#rule,
+      ...window.range,
+      number: window.value('number'),
+      latencyMs: window.value('latency'),
+      leastLatencyMs: window.value('least'),
+      dropped: window.dropped,
+    };
+  }
+}

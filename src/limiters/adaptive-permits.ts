@@ -1,0 +1,268 @@
+// The rules by which a number of calls in flight follows the server's latency: pure functions of
+// the last window's sample. `Adaptation` keeps their state in shared memory.
+//
+// Published sources. `gradient`: the first Gradient limit of Netflix's concurrency-limits, number x
+// (least latency / latency) plus a queue of the square root of the number. `vegas`: Brakmo and
+// Peterson, "TCP Vegas", 1995, with the thresholds of Netflix's VegasLimit. `aimd`: Chiu and Jain,
+// 1989. The share by which drops reduce the number: Alizadeh et al., "Data Center TCP", 2010. The
+// least latency is measured again now and then at a lower number, as Envoy's adaptive concurrency
+// filter does for its minRTT.
+//
+// What differs: latencies are averages of windows, not single calls, so that one slow call moves
+// little. The measurement lowers the number only to where no queue is left, for about one latency
+// and one window, and goes lower only while the latency still falls with the number: while there is
+// a queue, that costs no throughput. The number of all threads is one, so only one of them measures.
+
+/** How the number of an adaptive semaphore follows the server. */
+export type AdaptRule = 'gradient' | 'vegas' | 'aimd';
+
+/** The calls that ended in one window. */
+export interface WindowSample {
+  /** Calls with the outcome `ok`. */
+  readonly count: number;
+  /** The sum of their latencies in milliseconds. */
+  readonly sumMs: number;
+  /** The most permits in use when a call ended. */
+  readonly mostInFlight: number;
+  /** Calls with the outcome `dropped`. */
+  readonly dropped: number;
+}
+
+/** What a window is for; all but the first two are steps of a measurement of the least latency. */
+export const PHASE = {
+  /** The first window: calls have only begun to come. */
+  starting: 0,
+  steady: 1,
+  /** The second window: its latency is the first guess. */
+  first: 2,
+  /** Calls that began at the previous number end. */
+  settling: 3,
+  looking: 4,
+  /** The same at half the number, repeated while the latency falls. */
+  settlingDeep: 5,
+  lookingDeep: 6,
+} as const;
+
+/** What a rule keeps from window to window. */
+export interface AdaptState {
+  /** The number of calls in flight: a fraction; the permits are its integer part. */
+  readonly number: number;
+  /** The average latency without a queue; 0 until it is measured. */
+  readonly leastMs: number;
+  /** The number and the latency before a measurement. */
+  readonly heldNumber: number;
+  readonly heldMs: number;
+  /** Windows until the next measurement. */
+  readonly left: number;
+  readonly phase: number;
+  /** Calls that must end before the current window closes. */
+  readonly needed: number;
+  /** The shortest duration of the current window in milliseconds. */
+  readonly spanMs: number;
+}
+
+/** The bounds of the number. */
+export interface AdaptBounds {
+  readonly min: number;
+  readonly max: number;
+}
+
+const WINDOW_MS = 200;
+const LEAST_CALLS = 50;
+/** A window's sum of latencies must fit into its word. */
+const MOST_CALLS = 8192;
+/** Windows between two measurements: 40 to 60, so that semaphores do not measure together. */
+const MEASURE_EVERY = 40;
+const MEASURE_SPREAD = 21;
+/** The queue that `gradient` allows, in square roots of the number without a queue. */
+const QUEUE = 1.6;
+/** How far a window moves the number: no latency reduces it by more than half. */
+const STEP = 0.5;
+/** Nor do drops. */
+const MOST_REDUCTION = 0.5;
+/** A measurement looks at this share of the number without a queue; below it halves the number. */
+const LOOK = 0.9;
+const DEEPER = 0.5;
+/** At half the number, a latency above this share of the previous one no longer falls with it. */
+const FALLING = 0.8;
+/** A look confirms the least latency within this tolerance and its sampling error. */
+const TOLERANCE = 0.1;
+const ERRORS = 1.5;
+/** How far a look, a lower latency in use, and a latency without load move the least latency. */
+const BY_LOOK = 0.3;
+const BY_LOWER = 0.05;
+const BY_IDLE = 0.2;
+
+/** The state of a rule before the first call. */
+export function firstState(number: number): AdaptState {
+  return {
+    ...{ number, leastMs: 0, heldNumber: number, heldMs: 0, left: 0 },
+    ...{ phase: PHASE.starting, needed: LEAST_CALLS, spanMs: WINDOW_MS },
+  };
+}
+
+function clamped(number: number, { min, max }: AdaptBounds): number {
+  return Math.min(max, Math.max(min, number));
+}
+
+/** The number at which the same throughput has no queue, by Little's law. */
+function unqueued(number: number, leastMs: number, latencyMs: number): number {
+  return number * Math.min(1, leastMs / latencyMs);
+}
+
+function gradient(number: number, leastMs: number, latencyMs: number): number {
+  const busy = unqueued(number, leastMs, latencyMs);
+  return number + STEP * (busy + QUEUE * Math.sqrt(busy) - number);
+}
+
+function vegas(number: number, leastMs: number, latencyMs: number): number {
+  const queue = number - unqueued(number, leastMs, latencyMs);
+  const step = Math.max(1, Math.log10(number));
+  if (queue <= step) return number + 6 * step;
+  if (queue < 3 * step) return number + step;
+  return queue > 6 * step ? number - step : number;
+}
+
+/** Grows by one call a window; only drops reduce it. */
+function aimd(number: number): number {
+  return number + 1;
+}
+
+const RULES = { gradient, vegas, aimd };
+/** The names of the rules. Shared memory contains their index + 1. */
+export const ADAPT_RULES: readonly AdaptRule[] = ['gradient', 'vegas', 'aimd'];
+
+function window(state: AdaptState, mostInFlight: number): Pick<AdaptState, 'needed' | 'spanMs'> {
+  // Twice the calls in flight: most of the calls that began at the previous number have ended.
+  const calls = 2 * Math.min(state.number, mostInFlight);
+  return {
+    needed: Math.round(Math.min(MOST_CALLS, Math.max(LEAST_CALLS, calls))),
+    spanMs: WINDOW_MS,
+  };
+}
+
+/** Lowers the number for a look at the latency, after the calls in flight have ended. */
+function lowered(
+  state: AdaptState,
+  before: number,
+  number: number,
+  phase: typeof PHASE.settling | typeof PHASE.settlingDeep,
+  bounds: AdaptBounds,
+): AdaptState {
+  const needed = Math.ceil(Math.min(MOST_CALLS, before));
+  return { ...state, number: clamped(number, bounds), phase, needed, spanMs: 0 };
+}
+
+/** Ends a measurement: the number that would have had the rule's queue before it. */
+function measured(
+  state: AdaptState,
+  leastMs: number,
+  { sumMs }: WindowSample,
+  bounds: AdaptBounds,
+): AdaptState {
+  const { heldNumber, heldMs } = state;
+  const busy = unqueued(heldNumber, leastMs, heldMs);
+  const number = Math.min(heldNumber, busy + QUEUE * Math.sqrt(busy));
+  const spread = Math.floor(sumMs * 1000) % MEASURE_SPREAD;
+  return {
+    ...{ ...state, number: clamped(number, bounds), leastMs },
+    ...{ phase: PHASE.steady, left: MEASURE_EVERY + spread },
+  };
+}
+
+/** The next state, if calls were dropped. They end a measurement: the server is beyond its limit. */
+function afterDrops(
+  state: AdaptState,
+  { count, dropped, mostInFlight }: WindowSample,
+  bounds: AdaptBounds,
+): AdaptState {
+  const from = state.phase > PHASE.first ? state.heldNumber : state.number;
+  // A higher number that was not in use did not cause the drops.
+  const used = Math.min(from, Math.max(1, state.phase > PHASE.first ? from : mostInFlight));
+  const share = dropped / (count + dropped);
+  const number = clamped(used * Math.max(MOST_REDUCTION, 1 - share), bounds);
+  const phase = state.leastMs > 0 ? PHASE.steady : state.phase;
+  return { ...state, number, phase };
+}
+
+function steady(
+  rule: AdaptRule,
+  state: AdaptState,
+  latencyMs: number,
+  { mostInFlight }: WindowSample,
+  bounds: AdaptBounds,
+): AdaptState {
+  const { number } = state;
+  // Less than half in use: nothing queued here, so the latency is the server's own.
+  if (mostInFlight < number / 2) {
+    const leastMs = state.leastMs + BY_IDLE * (latencyMs - state.leastMs);
+    return { ...state, leastMs, left: MEASURE_EVERY };
+  }
+  const leastMs = state.leastMs + BY_LOWER * Math.min(0, latencyMs - state.leastMs);
+  const wanted = RULES[rule](number, leastMs, latencyMs);
+  // A number that is not reached says nothing about a higher one.
+  const isUsed = mostInFlight >= Math.floor(number);
+  const next = clamped(isUsed ? wanted : Math.min(number, wanted), bounds);
+  const left = state.left - 1;
+  const moved = { ...state, number: next, leastMs, left };
+  if (rule === 'aimd' || left > 0) return moved;
+  const held = { ...moved, heldNumber: next, heldMs: latencyMs };
+  const look = LOOK * unqueued(next, leastMs, latencyMs);
+  return lowered(held, next, look, PHASE.settling, bounds);
+}
+
+/** The next state of the rule while calls end without drops. */
+function advanced(
+  rule: AdaptRule,
+  state: AdaptState,
+  sample: WindowSample,
+  bounds: AdaptBounds,
+): AdaptState {
+  const { number, leastMs } = state;
+  const latencyMs = sample.sumMs / sample.count;
+  switch (state.phase) {
+    case PHASE.starting:
+      return { ...state, phase: PHASE.first };
+    case PHASE.first: {
+      const held = { ...state, leastMs: latencyMs, heldNumber: number, heldMs: latencyMs };
+      const isIdle = sample.mostInFlight < number / 2;
+      if (rule === 'aimd' || isIdle) return { ...held, phase: PHASE.steady, left: MEASURE_EVERY };
+      return lowered(held, number, number * DEEPER, PHASE.settlingDeep, bounds);
+    }
+    case PHASE.settling:
+      return { ...state, phase: PHASE.looking };
+    case PHASE.settlingDeep:
+      return { ...state, phase: PHASE.lookingDeep };
+    case PHASE.looking: {
+      const error = TOLERANCE + ERRORS / Math.sqrt(sample.count);
+      if (latencyMs <= leastMs * (1 + error)) {
+        return measured(state, leastMs + BY_LOOK * (latencyMs - leastMs), sample, bounds);
+      }
+      const risen = { ...state, leastMs: latencyMs };
+      return lowered(risen, number, number * DEEPER, PHASE.settlingDeep, bounds);
+    }
+    case PHASE.lookingDeep: {
+      if (latencyMs >= leastMs * FALLING || number <= bounds.min) {
+        return measured(state, Math.min(latencyMs, leastMs), sample, bounds);
+      }
+      const fallen = { ...state, leastMs: latencyMs };
+      return lowered(fallen, number, number * DEEPER, PHASE.settlingDeep, bounds);
+    }
+    default:
+      return steady(rule, state, latencyMs, sample, bounds);
+  }
+}
+
+/** The state after a window. Windows without calls change nothing. */
+export function nextState(
+  rule: AdaptRule,
+  state: AdaptState,
+  sample: WindowSample,
+  bounds: AdaptBounds,
+): AdaptState {
+  if (sample.count + sample.dropped === 0) return state;
+  const next =
+    sample.dropped > 0 ? afterDrops(state, sample, bounds) : advanced(rule, state, sample, bounds);
+  const isSettling = next.phase === PHASE.settling || next.phase === PHASE.settlingDeep;
+  return isSettling ? next : { ...next, ...window(next, sample.mostInFlight) };
+}

@@ -1,0 +1,143 @@
+import { describe, expect, test } from 'vitest';
+import {
+  ADAPT_RULES,
+  type AdaptRule,
+  type AdaptState,
+  firstState,
+  nextState,
+  PHASE,
+  type WindowSample,
+} from '../../src/limiters/adaptive-permits.ts';
+
+const BOUNDS = { min: 1, max: 200 };
+
+function sample(latencyMs: number, more: Partial<WindowSample> = {}): WindowSample {
+  const count = more.count ?? 100;
+  return { count, sumMs: latencyMs * count, mostInFlight: 1000, dropped: 0, ...more };
+}
+
+/** A state that has measured a least latency of 10 ms, and does not measure again soon. */
+function steady(number: number, more: Partial<AdaptState> = {}): AdaptState {
+  return { ...firstState(number), leastMs: 10, left: 1000, phase: PHASE.steady, ...more };
+}
+
+function stateAfter(rule: AdaptRule, state: AdaptState, ...windows: WindowSample[]): AdaptState {
+  return windows.reduce((from, window) => nextState(rule, from, window, BOUNDS), state);
+}
+
+describe('the next number of calls in flight', () => {
+  // rule, number, the window's latency in ms (10 without a queue), next number
+  test.each<[AdaptRule, number, number, number]>([
+    ['gradient', 20, 10, 23.58], // half of 1.6 sqrt(20) more
+    ['gradient', 100, 10, 108],
+    ['gradient', 20, 20, 17.53], // 10 are served, 1.6 sqrt(10) may queue
+    ['gradient', 15.06, 15.06, 15.06], // stays where 10 are served
+    ['gradient', 100, 1000, 51.3], // no window takes more than half
+    ['vegas', 100, 10, 112], // no queue: 6 log10(n)
+    ['vegas', 100, 10.4, 102], // a short one: log10(n)
+    ['vegas', 100, 11, 100],
+    ['vegas', 100, 20, 98],
+    ['aimd', 20, 10, 21],
+    ['aimd', 20, 500, 21],
+  ])('by %s from %d at %d ms is %d', (rule, number, latencyMs, next) => {
+    expect(stateAfter(rule, steady(number), sample(latencyMs)).number).toBeCloseTo(next, 1);
+  });
+
+  test.each(ADAPT_RULES)('by %s does not grow while it is not used', (rule) => {
+    for (const mostInFlight of [1, 9, 10, 19]) {
+      const windows = Array.from({ length: 30 }, () => sample(10, { mostInFlight }));
+      expect(stateAfter(rule, steady(20), ...windows).number).toBe(20);
+    }
+    expect(stateAfter(rule, steady(20), sample(10, { mostInFlight: 20 })).number).toBeGreaterThan(
+      20,
+    );
+  });
+
+  test.each(ADAPT_RULES)('by %s falls by the share of dropped calls, at most by half', (rule) => {
+    const next = (dropped: number, count: number, mostInFlight = 20) =>
+      stateAfter(rule, steady(20), sample(10, { count, dropped, mostInFlight })).number;
+    expect(next(1, 99)).toBeCloseTo(19.8);
+    expect(next(25, 75)).toBeCloseTo(15);
+    expect(next(100, 0)).toBeCloseTo(10);
+    // What was not in use did not cause them.
+    expect(next(10, 90, 10)).toBeCloseTo(9);
+  });
+
+  test.each(ADAPT_RULES)('by %s stays within its bounds, whatever happens', (rule) => {
+    const bounds = { min: 3, max: 30 };
+    for (const windows of [[sample(10)], [sample(1e6)], [sample(10, { dropped: 100 })]]) {
+      let state = firstState(10);
+      for (let i = 0; i < 300; i++) {
+        state = windows.reduce((from, window) => nextState(rule, from, window, bounds), state);
+        expect(state.number).toBeGreaterThanOrEqual(3);
+        expect(state.number).toBeLessThanOrEqual(30);
+      }
+    }
+  });
+
+  test.each(ADAPT_RULES)('by %s stays as it is after a window without calls', (rule) => {
+    const state = steady(20, { left: 1 });
+    expect(stateAfter(rule, state, sample(0, { count: 0 }))).toBe(state);
+  });
+
+  test('loses little to one slow call of a window', () => {
+    // The window counts it as 8 times the least latency.
+    const slow = sample(10 + (7 * 10) / 100);
+    expect(stateAfter('gradient', steady(20), slow).number).toBeGreaterThan(20);
+  });
+});
+
+describe('the least latency', () => {
+  const state = steady(20, { left: 1 });
+  const looking = stateAfter('gradient', state, sample(20));
+
+  test('is looked at below the number that has no queue, after the calls in flight', () => {
+    expect(looking).toMatchObject({ phase: PHASE.settling, needed: 18, spanMs: 0 });
+    // 90 % of the half of 17.5 that is served at once.
+    expect(looking.number).toBeCloseTo(7.89, 1);
+    expect(stateAfter('gradient', looking, sample(15))).toMatchObject({ phase: PHASE.looking });
+  });
+
+  test('is confirmed by one window, and the number returns', () => {
+    const found = stateAfter('gradient', looking, sample(15), sample(10.5));
+    expect(found.phase).toBe(PHASE.steady);
+    expect(found.leastMs).toBeCloseTo(10.15);
+    expect(found.number).toBeCloseTo(13.7, 0);
+    expect(found.left).toBeGreaterThanOrEqual(40);
+    expect(found.left).toBeLessThanOrEqual(60);
+  });
+
+  test('rises with that of the server, at half the number until it no longer falls', () => {
+    const risen = stateAfter('gradient', looking, sample(40), sample(40));
+    expect(risen).toMatchObject({ phase: PHASE.settlingDeep });
+    expect(risen.number).toBeCloseTo(looking.number / 2);
+    const found = stateAfter('gradient', risen, sample(40), sample(38));
+    expect(found).toMatchObject({ phase: PHASE.steady, leastMs: 38 });
+  });
+
+  test('is found at the start although the server has a queue', () => {
+    // 4 calls are served at once, in 10 ms each.
+    let state = firstState(40);
+    for (let i = 0; i < 20; i++) {
+      const latencyMs = 10 * Math.max(1, Math.floor(state.number) / 4);
+      state = stateAfter('gradient', state, sample(latencyMs));
+    }
+    expect(state.leastMs).toBeCloseTo(10);
+    expect(state.number).toBeGreaterThan(6);
+    expect(state.number).toBeLessThan(8.5);
+  });
+
+  test('is that of a number in use by less than half, without lowering it', () => {
+    const idle = sample(30, { mostInFlight: 4 });
+    const found = stateAfter('gradient', firstState(20), idle, idle);
+    expect(found).toMatchObject({ number: 20, leastMs: 30, phase: PHASE.steady });
+    const slower = Array.from({ length: 30 }, () => sample(60, { mostInFlight: 4 }));
+    expect(stateAfter('gradient', found, ...slower).leastMs).toBeGreaterThan(59);
+  });
+
+  test('is not measured while calls are dropped: the number before it falls', () => {
+    const dropped = stateAfter('gradient', looking, sample(10, { dropped: 100 }));
+    expect(dropped.phase).toBe(PHASE.steady);
+    expect(dropped.number).toBeCloseTo(looking.heldNumber / 2);
+  });
+});
