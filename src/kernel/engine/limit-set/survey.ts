@@ -208,14 +208,16 @@ export function survey(slot: usize): f64 {
 /** Promises the tokens for an instant that is not before the last promised one. */
 function grantLater(slot: usize, read: f64, last: f64): f64 {
   let since = read;
-  // An old reading must not stop the schedule before others took what it would then owe.
-  const takenUs = isFirst ? originOf(live) : chargedUsOf(slot);
-  if (isPaused && presentUs < takenUs && (isFirst || !isFrozen(slot))) {
-    presentUs = takenUs;
-    since = sinceRecord(live, takenUs);
-    chargeAll(slot, since);
-    span = 0;
-    findSpan(since);
+  if (isPaused && (isFirst || !isFrozen(slot))) {
+    // An old reading must not stop the schedule before others took what it would then owe.
+    const takenUs = isFirst ? originOf(live) : chargedUsOf(slot);
+    if (presentUs < takenUs) {
+      presentUs = takenUs;
+      since = sinceRecord(live, takenUs);
+      chargeAll(slot, since);
+      span = 0;
+      findSpan(since);
+    }
   }
   span = max(span, last - presentUs);
   // The schedule of a pause has no instants.
