@@ -8,6 +8,7 @@ import type { Operation } from './subject.ts';
 
 const take: Operation = ['take', 1];
 const advance: Operation = ['advance', 100];
+const tick: Operation = ['advance', 1];
 const endedOwns: Operation = ['owns', 2];
 
 async function interleavings(...threads: Operation[][]): Promise<number> {
@@ -190,6 +191,16 @@ describe('the explorer', () => {
       interleavings: 3,
       violation: undefined,
     });
+  });
+
+  it('finds what only a thread stopped for ever leaves half done, while another continues', async () => {
+    const module = subjectModule('faulty');
+    const scenario = { module, setup: 'interval-counter 2', threads: [[take], [tick, tick]] };
+    expect((await explore(scenario)).violation).toBeUndefined();
+    const { violation } = await explore({ ...scenario, stops: true });
+    // The window is open, but its count is still that of the last one.
+    expect(violation?.execution.observation).toEqual([false, false, false]);
+    expect(violation?.execution.results).toEqual([[], [null, null]]);
   });
 
   it('reports a thread that spins while another holds a lock', async () => {

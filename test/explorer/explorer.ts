@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { Random } from '../support/random.ts';
 import { Behaviour, READ, WRITE } from './behaviour.ts';
 import { Crew, type Run, stoppedBy } from './crew.ts';
 import type { Execution, Exploration, Returned, Scenario, Violation } from './exploration.ts';
@@ -12,6 +13,9 @@ const MAX_PATH = 1000;
 
 /** The interleavings, as they come to their ends, that real threads take together. */
 const TOGETHER = /^10*$/;
+
+/** Random walks before a search: what they learn would make the search start over. */
+const WALKS = 20;
 
 /** Unwinds a search: a thread wrote a word not observed to be written before. */
 class Grown extends Error {}
@@ -30,6 +34,8 @@ class Grown extends Error {}
  * for the Verification of Concurrent Systems, 1996). If a later observation contradicts this, the
  * search starts over. The first step of an operation and the last step of another thread's
  * operation never commute: their order determines which operation came first.
+ *
+ * Between two such moves of one thread, a state gets no number: hardly any search comes by it twice.
  */
 export class Explorer {
   readonly #scenario: Scenario;
@@ -47,7 +53,11 @@ export class Explorer {
   #ends = 0;
   #steps = 0;
   #stops = 0;
+  readonly #random = new Random(1);
   #violation: Violation | undefined;
+
+  readonly #branch = () => this.#visit();
+  readonly #onward = () => this.#visitNext();
 
   private constructor(scenario: Scenario, subject: SubjectModule) {
     this.#scenario = scenario;
@@ -71,7 +81,7 @@ export class Explorer {
     let isDone = false;
     while (!isDone) {
       try {
-        this.#begin();
+        if (this.#begin()) for (let walk = 0; walk < WALKS; walk++) this.#walk(0);
         interleavings = this.#visit();
         isDone = !this.#behaviours.some((behaviour) => behaviour.isSurprised);
       } catch (error) {
@@ -110,8 +120,8 @@ export class Explorer {
     return { run, execution, isExplained: this.#specification.explains(execution) };
   }
 
-  /** Returns to the start. */
-  #begin(): void {
+  /** Returns to the start. Returns whether nothing is known yet. */
+  #begin(): boolean {
     const { threads } = this.#scenario;
     const isNew = this.#behaviours.length === 0;
     if (isNew) {
@@ -133,6 +143,7 @@ export class Explorer {
     this.#steps = 0;
     this.#stops = 0;
     if (isNew) for (const thread of threads.keys()) this.#learn(thread);
+    return isNew;
   }
 
   /** Lets a real thread run from here to its end. */
@@ -144,26 +155,46 @@ export class Explorer {
     this.#behaviours[thread]?.learn(solo.taken, solo.results);
   }
 
+  /** Continues from here in a random way, to learn what threads do. */
+  #walk(last: number): void {
+    const { able } = this.#position;
+    if (able.length === 0) return;
+    const next =
+      able.includes(last) && this.#random.below(4) > 0
+        ? last
+        : (able[this.#random.below(able.length)] as number);
+    this.#position.go(this.#ahead(next), () => this.#walk(next));
+  }
+
   /** Continues from here in every possible way; returns the number of interleavings. */
   #visit(): number {
-    const { state, path, stopped, able } = this.#position;
+    const { state, able } = this.#position;
     const known = this.#visited[state];
     if (known !== undefined) return known;
     // Steps lead to other states, so nothing reads this before it is replaced.
     this.#visited.push(0);
-    let interleavings = 0;
-    if (able.length === 0) {
-      this.#check();
-      interleavings = 1;
-    }
+    const interleavings = able.length > 0 ? this.#take(this.#movesOf(able)) : this.#check();
+    this.#visited[state] = interleavings;
+    return interleavings;
+  }
+
+  /** Continues after the only move of a state. Between two of them, a state needs no number. */
+  #visitNext(): number {
+    const moves = this.#movesOf(this.#position.able);
+    return moves.length === 1 ? this.#take(moves) : this.#visit();
+  }
+
+  #take(moves: readonly Move[]): number {
+    const { path, stopped } = this.#position;
     if (path.length > MAX_PATH) throw new Error(`a thread spins: ${path}`);
-    for (const move of this.#movesOf(able)) {
+    let interleavings = 0;
+    for (const move of moves) {
       this.#steps++;
-      interleavings += this.#position.go(move, () => this.#visit());
-      if (this.#scenario.stops === true && stopped < 0) interleavings += this.#stop(move.thread);
+      const isOnly = moves.length === 1;
+      interleavings += this.#position.go(move, isOnly ? this.#onward : this.#branch);
+      if (isOnly && stopped < 0) interleavings += this.#stop(move);
       if (this.#violation !== undefined) break;
     }
-    this.#visited[state] = interleavings;
     return interleavings;
   }
 
@@ -207,12 +238,20 @@ export class Explorer {
     });
   }
 
-  #stop(thread: number): number {
+  /**
+   * Stops the only thread that was to continue, unless a stop after its step leaves the same. A stop
+   * commutes with the steps of others, so where others continue too, it happens after those.
+   */
+  #stop({ thread, step, before, after }: Move): number {
+    if (this.#scenario.stops !== true) return 0;
+    const isSame = !before.begins && after.done === before.done;
+    if (isSame && !this.#position.memory.changes(step)) return 0;
     this.#stops++;
-    return this.#position.stop(thread, () => this.#visit());
+    return this.#position.stop(thread, this.#branch);
   }
 
-  #check(): void {
+  /** Checks an interleaving at its end: one. */
+  #check(): number {
     const { memory, contents, path, progress } = this.#position;
     const results = progress.map((one) => one.results);
     if (TOGETHER.test(`${++this.#ends}`)) this.#runTogether(results);
@@ -221,8 +260,10 @@ export class Explorer {
       this.#observations.set(contents, this.#observe(memory));
     }
     const execution = { begun, results, observation: this.#observations.get(contents) };
-    if (this.#specification.explains(execution)) return;
-    this.#violation ??= { schedule: [...path], execution };
+    if (!this.#specification.explains(execution)) {
+      this.#violation ??= { schedule: [...path], execution };
+    }
+    return 1;
   }
 
   /** Lets real threads take this interleaving all together: they must do what they did alone. */

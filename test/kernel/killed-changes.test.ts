@@ -9,7 +9,7 @@ import * as tiers from '../explorer/tiers-subject.ts';
 import * as window from '../explorer/window-subject.ts';
 import { takeOver } from '../support/cell.ts';
 import { KILLED, Preemption } from '../support/preemption.ts';
-import { part, Random, SEED } from '../support/random.ts';
+import { IN_FULL, part, Random, SEED } from '../support/random.ts';
 
 // Threads stopped in a change of the limit, at any access to shared memory in either target: for
 // ever, or until other threads have taken over what they held and changed the limit themselves.
@@ -76,9 +76,11 @@ const CASES = Object.entries(KINDS).flatMap(([name, kind]) =>
 );
 
 const KILLS = part(1000, 20);
-const STALLS = part(3_000, 500);
 /** More than the accesses of any change, that of a limit set included. */
 const ACCESSES = 70;
+const LATER = ACCESSES / 2;
+/** In full, every access at which a thread can stand still, with each at which it does so again. */
+const STALLS = part(ACCESSES * LATER, 500);
 
 /** A limiter, and the tokens that its calls were given. */
 class Limited {
@@ -170,11 +172,12 @@ describe.each(CASES)('a thread in a change of a $name, with kernel $kernel', ({ 
       const limited = new Limited(kind, kernel);
       limited.take();
       const [slow, other] = [limited.thread(), limited.thread()];
-      const later = 1 + random.below(ACCESSES / 2);
+      const place = IN_FULL ? run : random.below(ACCESSES * LATER);
+      const later = 1 + Math.floor(place / ACCESSES);
       let stops = 0;
       preemption.call(
         () => limited.change(slow),
-        1 + random.below(ACCESSES),
+        1 + (place % ACCESSES),
         () => {
           if (stops++ === 0) {
             limited.takeOver();

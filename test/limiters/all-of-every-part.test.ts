@@ -42,6 +42,8 @@ describe('every kind of limiter in allOf', () => {
         }
         const left = parts.map((limiter) => limiter.available());
         const expected = twins.map((twin) => twin.available());
+        // To expect something takes ten times as long as a step.
+        if (left.every((n, i) => n === expected[i])) continue;
         expect(left, `step ${step}, seed ${SEED}`).toEqual(expected);
       }
     },
