@@ -184,9 +184,9 @@ export function assumptions({ noun, baseline, others }: Comparison): string[] {
   const single = isClosed
     ? 'With one run per side, intervals come from the spread between the rounds of each run. They assume that ' +
       `rounds are independent and ignore variation between runs. ${more}`
-    : 'With one run per side, intervals come from the ranks of the latencies within each run. They assume that ' +
-      `${noun} are independent and ignore variation between runs. Stalls that delay many ${noun} at once ` +
-      `make them too narrow. ${more}`;
+    : 'With one run per side, intervals come from the ranks of the latencies within each run, or from the ' +
+      `spread between parts of it if that is wider. They assume that ${noun} are independent, or parts, and ` +
+      `ignore variation between runs: on a machine with other work, equal runs may differ. ${more}`;
   const borrowed = 'A side with a single run is assumed to vary as much as the other.';
   const isUneven = others.some(
     ({ side }, at) =>

@@ -53,6 +53,11 @@ function recordedRun(path: string, data: unknown): RecordedRun {
     succeeded: valueAt(run, 'calls.succeeded', 'number'),
     failed: valueAt(run, 'calls.failed', 'number'),
     latency: decodeFromCompressedBase64(valueAt(run, 'times.latency.hdrHistogram', 'text')),
+    partsMs: new Map(
+      PARTS.map(([percentile, name]) => {
+        return [percentile, latencyByTime(run['latencyByTime'], name).map(([, ms]) => ms)];
+      }),
+    ),
     rounds: roundsOf(run['closed']),
     conditions: conditionsOf({
       url:
@@ -70,6 +75,13 @@ function recordedRun(path: string, data: unknown): RecordedRun {
     maxByTime: latencyByTime(run['latencyByTime'], 'maxMs'),
   };
 }
+
+/** The percentiles of a part of a run. */
+const PARTS = [
+  [50, 'p50Ms'],
+  [90, 'p90Ms'],
+  [99, 'p99Ms'],
+] as const;
 
 /** Calls per second in each round of a run as fast as possible; otherwise undefined. */
 function roundsOf(closed: unknown): number[] | undefined {

@@ -1,5 +1,6 @@
 import type { Histogram } from 'hdr-histogram-js';
 import {
+  type ConfidenceRange,
   type Difference,
   differenceOf,
   type Estimate,
@@ -19,6 +20,8 @@ export interface RunFigures {
   readonly failed: number;
   /** In microseconds. */
   readonly latency: Histogram;
+  /** In milliseconds, each percentile in consecutive parts of the run, as far as it is known. */
+  readonly partsMs?: ReadonlyMap<number, readonly number[]>;
   /** Calls per second in each round, of a run as fast as possible: only they and errors compare. */
   readonly rounds?: readonly number[] | undefined;
 }
@@ -57,6 +60,8 @@ const LEAST_MS = HISTOGRAM_UNIT_US / 2 / 1_000;
 /** A run is divided into this many parts to estimate the spread of its rate. */
 const PARTS = 20;
 const LEAST_PARTS = 10;
+/** With fewer parts, only the ranks of the latencies say how far a percentile spreads. */
+const LEAST_SLOTS = 4;
 
 /** Compares the runs of two sides, figure by figure. */
 export function compareRuns(
@@ -130,14 +135,31 @@ function logarithm({ value, interval }: Estimate): Estimate {
   };
 }
 
-/** In milliseconds. A single run's maximum has no upper bound, so it gets no interval. */
-function latencyEstimate({ latency }: RunFigures, percentile: number): Estimate {
+/**
+ * In milliseconds. A single run's maximum has no upper bound, so it gets no interval. Ranks take
+ * latencies for independent; stalls delay many at once and show in the spread between parts.
+ */
+function latencyEstimate({ latency, partsMs }: RunFigures, percentile: number): Estimate {
   const value = latency.getValueAtPercentile(percentile) / US_PER_MS;
-  const interval = percentileInterval(latency, percentile);
+  const ranks = percentileInterval(latency, percentile);
+  if (ranks === undefined) return { value, interval: undefined };
+  const spread = spreadBetween(partsMs?.get(percentile) ?? [], value);
   return {
     value,
-    interval: interval && { low: interval.low / US_PER_MS, high: interval.high / US_PER_MS },
+    interval: {
+      low: Math.min(ranks.low / US_PER_MS, spread.low),
+      high: Math.max(ranks.high / US_PER_MS, spread.high),
+    },
   };
+}
+
+/** The interval of a value by its spread between parts of a run. */
+function spreadBetween(parts: readonly number[], value: number): ConfidenceRange {
+  if (parts.length < LEAST_SLOTS) return { low: value, high: value };
+  const logs = parts.map((ms) => Math.log(Math.max(ms, LEAST_MS)));
+  const error = Math.sqrt(varianceOf(logs) / logs.length);
+  const factor = Math.exp(studentDeviations(logs.length - 1) * error);
+  return { low: value / factor, high: value * factor };
 }
 
 /** Per second. The interval comes from the spread between parts of the run. */
