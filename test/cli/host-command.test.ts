@@ -97,7 +97,7 @@ test('show lists each limiter with its counts, and the other processes', async (
   expect(counts('keyed, not counted')).toEqual([]);
   expect(counts('window')).toEqual(['1 call, 0 refused']);
   expect(counts('permits')).toEqual(['0 waiting']);
-  const found = '0 waiting, 2 to 50, latency 0 s, least 0 s, 1 dropped';
+  const found = '0 waiting, 2 to 50, latency 0 ms, least 0 ms, 1 dropped';
   expect(counts('adaptive')).toEqual([found]);
   expect(counts('sometimes')).toEqual([]);
   expect(lines.slice(-3)).toEqual(['Processes (1)', '|4000001|open for 90 s|ended', '']);
