@@ -74,6 +74,8 @@ test('show lists each limiter with its counts, and the other processes', async (
   KeyedTokenBucket.open(region, 'keyed, not counted', { rate: 1, burst: 5, capacity: 10 });
   FixedWindow.open(region, 'window', { limit: 10, intervalMs: 1000, stats: true }).tryConsume();
   Semaphore.open(region, 'permits', { permits: 3, stats: true }).tryAcquire(2);
+  const range = { permits: { min: 2, max: 50 }, adapt: 'gradient' } as const;
+  Semaphore.open(region, 'adaptive', range).tryAcquire()?.release({ outcome: 'dropped' });
   Sometimes.open(region, 'sometimes', { every: 10 });
   ManualClock.open(region, 'clock');
   enter(region, 7, 4_000_001, 90_000);
@@ -83,7 +85,7 @@ test('show lists each limiter with its counts, and the other processes', async (
     .split('\n')
     .map((line) => line.replace(/ {2,}/g, '|'));
   expect(head).toMatch(/: 1,048,576 bytes, \d+ % used$/);
-  expect(limiters).toBe('Limiters (7)');
+  expect(limiters).toBe('Limiters (8)');
   const counts = (name: string) =>
     lines
       .find((line) => line.startsWith(`|${name}|`))
@@ -95,6 +97,8 @@ test('show lists each limiter with its counts, and the other processes', async (
   expect(counts('keyed, not counted')).toEqual([]);
   expect(counts('window')).toEqual(['1 call, 0 refused']);
   expect(counts('permits')).toEqual(['0 waiting']);
+  const found = '0 waiting, 2 to 50, latency 0 ms, least 0 ms, 1 dropped';
+  expect(counts('adaptive')).toEqual([found]);
   expect(counts('sometimes')).toEqual([]);
   expect(lines.slice(-3)).toEqual(['Processes (1)', '|4000001|open for 90 s|ended', '']);
 });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { NOTES, reportedOutcome } from '../../src/kernel/limit-set/engine.ts';
 import { MAX_LIMITS } from '../../src/memory/layout.ts';
 import { Preemption } from '../support/preemption.ts';
+import * as adapt from './adapt-subject.ts';
 import * as arrivals from './arrivals-subject.ts';
 import * as bucket from './bucket-subject.ts';
 import type { Execution, Returned } from './exploration.ts';
@@ -22,6 +23,7 @@ import * as window from './window-subject.ts';
 // two steps of the other. It runs the sources instead of the build, so that mutants can be tested.
 
 const MODULES: Readonly<Record<string, SubjectModule>> = {
+  adapt,
   arrivals,
   bucket,
   keyed,

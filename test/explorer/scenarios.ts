@@ -1,4 +1,5 @@
 import type { ExploredKernel } from './explored-kernel.ts';
+import { adaptiveWindows } from './scenarios/adapt.ts';
 import { ARRIVALS_PLAN } from './scenarios/arrivals.ts';
 import { BUCKET_PLANS, buckets, leases, PLAIN, reusedRecords } from './scenarios/bucket.ts';
 import { KEYED_PLANS, keyed } from './scenarios/keyed.ts';
@@ -56,6 +57,7 @@ export const SCENARIOS: readonly Listed[] = [
     ...windowChanges(),
     ...keyedLimitSets(),
     ...semaphores(),
+    ...adaptiveWindows(),
     ...PLANS.flatMap(listed),
   ]
     .filter(isAffordable)

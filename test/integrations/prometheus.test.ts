@@ -56,6 +56,7 @@ it('exports values that only grow as counters, and the others as gauges', async 
     'failed_calls_total counter',
     'timed_out_calls_total counter',
     'aborted_calls_total counter',
+    'dropped_calls_total counter',
     'commands_total counter',
     'unanswered_calls_total counter',
     'fleet_purchases_total counter',
@@ -69,6 +70,8 @@ it('exports values that only grow as counters, and the others as gauges', async 
     'debt_tokens gauge',
     'permits gauge',
     'permits_in_use gauge',
+    'window_latency_seconds gauge',
+    'least_latency_seconds gauge',
     'waiting_callers gauge',
     'longest_wait_seconds gauge',
     'running_calls gauge',
@@ -127,6 +130,29 @@ it('exports limiters of all kinds under their label, and removes them', async ()
   expect((await scraped(register)).filter((line) => line.includes('window'))).toEqual([]);
   metrics.add('window', leaky); // the name is free again
   expect(await scraped(register)).toContain('zerotime_calls_total{limiter="window"} 1');
+});
+
+it('exports the readings of a semaphore that adapts', async () => {
+  const { register, metrics, clock } = scene();
+  const options = { permits: { max: 9, initial: 2 }, adapt: 'gradient', clock } as const;
+  const semaphore = Semaphore.create({ ...options, stats: true });
+  metrics.add('adaptive', semaphore);
+  metrics.add('fixed', Semaphore.create({ permits: 3, clock, stats: true }));
+  semaphore.tryAcquire()?.release({ outcome: 'dropped' });
+  for (let call = 0; call < 100; call++) {
+    const permit = semaphore.tryAcquire();
+    await clock.advance(25);
+    permit?.release();
+  }
+  const lines = await scraped(register);
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      'zerotime_dropped_calls_total{limiter="adaptive"} 1',
+      'zerotime_window_latency_seconds{limiter="adaptive"} 0.025',
+      `zerotime_permits{limiter="adaptive"} ${semaphore.permits}`,
+    ]),
+  );
+  expect(lines.filter((line) => /(latency|dropped).*fixed/.test(line))).toEqual([]);
 });
 
 it('exports permits, the calls of a throttled function, and a sampler', async () => {

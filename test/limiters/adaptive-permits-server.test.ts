@@ -3,7 +3,7 @@ import { IN_FULL, part, Random } from '../support/random.ts';
 import { runServer, type ServerPart, type ServerRun } from '../support/simulated-server.ts';
 
 /** The same in every run, so that a close result stays as it is. */
-const SEEDS = Array.from({ length: part(10, 2) }, (_, i) => i + 1);
+const SEEDS = Array.from({ length: part(5, 2) }, (_, i) => i + 1);
 const NAMED = `seeds 1 to ${SEEDS.length}`;
 const LOADS = IN_FULL ? [0.5, 0.8, 1, 1.5, 3] : [0.5, 1, 3];
 

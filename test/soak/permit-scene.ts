@@ -8,13 +8,21 @@ import { newClock, type Scene } from './scene.ts';
 
 const PERMITS = 10;
 
-/** Never more permits in use than exist, and none after a round, whichever threads were killed. */
-export function permitScene(kernel: KernelName): Scene {
+/**
+ * Never more permits in use than exist, and none after a round, whichever threads were killed. If
+ * it adapts, the threads and disturbances change the number.
+ */
+export function permitScene(kernel: KernelName, adapts = false): Scene {
   const clock = newClock();
   const rooms = Rooms.for(PERMITS);
-  const semaphore = Semaphore.create({ permits: PERMITS, clock, kernel });
+  const semaphore = Semaphore.create({
+    ...(adapts ? { permits: { max: PERMITS }, adapt: 'gradient' } : { permits: PERMITS }),
+    ...{ clock, kernel },
+  });
+  const change = (number: number) =>
+    semaphore.reconfigure({ permits: adapts ? { min: number, max: PERMITS } : number });
   return {
-    name: 'semaphore',
+    name: adapts ? 'semaphore that adapts' : 'semaphore',
     work: 'permit',
     accounts: 1,
     clock,
@@ -27,10 +35,10 @@ export function permitScene(kernel: KernelName): Scene {
       semaphore.watch(worker);
     },
     moved: () => undefined,
-    disturb: (draw) => semaphore.reconfigure({ permits: 1 + (draw % PERMITS) }),
+    disturb: (draw) => change(1 + (draw % PERMITS)),
     audit: () => {
       const [inUse, waiting, { occupied }] = [semaphore.inUse(), semaphore.waiting, rooms];
-      semaphore.reconfigure({ permits: PERMITS });
+      change(PERMITS);
       const isClean = inUse === 0 && waiting === 0 && occupied === 0;
       const found = `${inUse} permits are out, ${waiting} callers wait, ${occupied} rooms are occupied`;
       const violation =

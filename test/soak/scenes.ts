@@ -162,6 +162,7 @@ export function allScenes(kernel: KernelName): Scene[] {
   return [
     ...LIMITED.map((scene) => scene(ownPlace(kernel))),
     permitScene(kernel),
+    permitScene(kernel, true),
     seatScene(kernel),
     ...WINDOW_KINDS.map(({ kind }) => windowScene(kind, kernel)),
   ];

@@ -16,8 +16,12 @@ export function semaphoreScene(recorder: Recorder, random: Random, calls: number
   const maxPermits = random.pick([6, 65_535]);
   const permits = random.pick([0, 1, 3, 6, maxPermits]);
   const originUs = random.pick([0, 1e12]);
+  const adapts = random.below(2);
+  const state = { number: permits, needed: random.pick([1, 3]), span: random.pick([0, 2]) };
+  const adaptive = { adapts: 1, window: { min: 1, max: maxPermits, state } };
   const place = createSemaphoreCell({
     ...{ permits, seats, maxPermits, holdMs, originUs, stats: false, region },
+    ...(adapts === 1 && { adaptive }),
   });
   let nowUs = originUs;
   const now = () => nowUs;
@@ -29,7 +33,7 @@ export function semaphoreScene(recorder: Recorder, random: Random, calls: number
     nowUs += random.pick([0, 0, 100, 1000, 6000]);
     const n = random.pick([1, 1, 2, 3, permits, maxPermits]) || 1;
     const seat = random.pick([held, queued]).at(-1 - random.below(4));
-    switch (random.below(16)) {
+    switch (random.below(16 + 4 * adapts)) {
       case 0:
       case 1:
       case 2:
@@ -75,6 +79,29 @@ export function semaphoreScene(recorder: Recorder, random: Random, calls: number
       }
       case 14:
         return (semaphore) => semaphore.expire(now);
+      case 16: {
+        const sinceUs = nowUs - random.pick([0, 1, 1000, 1e6, 1e10]);
+        return (semaphore) => semaphore.latencyWindow().add(sinceUs, nowUs);
+      }
+      case 17:
+        return (semaphore) => semaphore.latencyWindow().drop(nowUs);
+      case 18: {
+        const field = random.pick(['number', 'least', 'needed', 'span', 'latency'] as const);
+        const value = random.pick([0, 1, 2, 3]);
+        return (semaphore) => {
+          const window = semaphore.latencyWindow();
+          const closed = window.close(nowUs);
+          if (closed !== undefined) window.put(field, value);
+          return closed;
+        };
+      }
+      case 19: {
+        const field = random.pick(['number', 'least', 'needed', 'latency'] as const);
+        return (semaphore) => {
+          const window = semaphore.latencyWindow();
+          return [window.value(field), window.dropped];
+        };
+      }
       default:
         return (semaphore) => {
           semaphore.serve();

@@ -113,7 +113,10 @@ function take32(at: usize): i32 {
   }
 }
 
-/** Closes the window if it is due and no other thread does, and takes its calls. */
+/**
+ * Closes the window if it is due, and takes its calls; false if another thread closes it. A thread
+ * that saw the calls which another was about to take finds none: it must not choose a number.
+ */
 export function adaptClose(at: usize, us: f64): bool {
   const head = load64(at + ADAPT_head);
   const ended = countOf(load64(at + ADAPT_total)) + load32(at + ADAPT_dropped);
@@ -125,7 +128,7 @@ export function adaptClose(at: usize, us: f64): bool {
   total = take64(at + ADAPT_total);
   dropped = take32(at + ADAPT_dropped);
   mostInFlight = take32(at + ADAPT_mostInFlight);
-  return true;
+  return total != 0 || dropped != 0;
 }
 
 // What the last close took.
