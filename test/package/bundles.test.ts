@@ -7,9 +7,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type LinkedProject, linkedProject } from './linked-project.ts';
 
 /** Bytes of a bundle with one limiter and both targets of the engine, minified and with gzip. */
-const MOST_OF_ONE_LIMITER = 29_500;
+const MOST_OF_ONE_LIMITER = 29_400;
 /** The same without the JavaScript target. */
-const MOST_WITH_WASM_ONLY = 22_600;
+const MOST_WITH_WASM_ONLY = 22_500;
+/** A bundle with one keyed limiter and both targets. */
+const MOST_OF_ONE_KEYED_LIMITER = 39_900;
 
 /** A user's program for the bundlers: it starts a worker of its own, and a ticker's. */
 const MAIN = `
@@ -83,6 +85,19 @@ describe('a bundle', () => {
     const zipped = gzipSync(minified, { level: 9 }).byteLength;
     console.info(`minified: ${minified.length} bytes, with gzip ${zipped}`);
     expect(zipped).toBeLessThan(MOST_OF_ONE_LIMITER);
+  });
+
+  test('of one keyed limiter is small', async () => {
+    const outfile = join(project.folder, 'keyed.js');
+    const contents = `import { KeyedTokenBucket } from 'zerotime';
+      const limiter = KeyedTokenBucket.create({ rate: 1, burst: 2, capacity: 10 });
+      console.log(limiter.consumeOrDrain('ann', 5));`;
+    const stdin = { contents, resolveDir: project.folder };
+    await esbuild({ stdin, outfile, bundle: true, minify: true, format: 'esm' });
+    expect(await project.run(outfile)).toBe('2\n');
+    const zipped = gzipSync(readFileSync(outfile), { level: 9 }).byteLength;
+    console.info(`one keyed limiter: ${zipped} bytes with gzip`);
+    expect(zipped).toBeLessThan(MOST_OF_ONE_KEYED_LIMITER);
   });
 
   test('of a limiter with a name contains the code that opens it', async () => {
