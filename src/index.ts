@@ -12,7 +12,6 @@ export { allOf } from './limiters/all-of.ts';
 export { attach } from './limiters/attach.ts';
 export { Bucket } from './limiters/bucket.ts';
 export { BucketCalls, REFUSED } from './limiters/bucket-calls.ts';
-export type { Decision, LimitState } from './limiters/decision.ts';
 export { FixedWindow, type FixedWindowOptions } from './limiters/fixed-window.ts';
 export {
   type HeaderOptions,
@@ -21,19 +20,19 @@ export {
 } from './limiters/headers.ts';
 export type { KeyWindow } from './limiters/key-window.ts';
 export { type KeyBucket, KeyedBucket } from './limiters/keyed-bucket.ts';
+export type {
+  KeyedFixedWindowOptions,
+  KeyedWindowChange,
+} from './limiters/keyed-fixed-window.ts';
 export { KeyedFixedWindow } from './limiters/keyed-fixed-window.ts';
 export { KeyedLimitSet, type KeyedLimitSetOptions } from './limiters/keyed-limit-set.ts';
-export type { TableOptions } from './limiters/keyed-table.ts';
+export type { TableOptions, TierOptions } from './limiters/keyed-table.ts';
 export {
   type KeyedLimit,
   type KeyedLimitChange,
   KeyedTokenBucket,
   type KeyedTokenBucketOptions,
 } from './limiters/keyed-token-bucket.ts';
-export type {
-  KeyedFixedWindowOptions,
-  KeyedWindowChange,
-} from './limiters/keyed-window-limits.ts';
 export { LeakyBucket, type LeakyBucketOptions, type LeakyLimit } from './limiters/leaky-bucket.ts';
 export { Lease, type LeaseOptions } from './limiters/lease.ts';
 export {
@@ -70,14 +69,12 @@ export type {
 export { SlidingLog, type SlidingLogOptions } from './limiters/sliding-log.ts';
 export { SlidingWindow, type SlidingWindowOptions } from './limiters/sliding-window.ts';
 export { Sometimes, type SometimesOptions } from './limiters/sometimes.ts';
-export type { KeyedStats, LimiterStats } from './limiters/stats.ts';
-export type { TierOptions } from './limiters/tiers.ts';
+export type { Decision, KeyedStats, LimiterStats, LimitState } from './limiters/state.ts';
 export { TokenBucket, type TokenBucketOptions } from './limiters/token-bucket.ts';
 export { type WindowChange, WindowLimiter } from './limiters/window.ts';
 export type { KernelName } from './memory/handle.ts';
 export type { RegionHandle } from './memory/region.ts';
-export type { RegionOptions } from './memory/region-memory.ts';
-export type { SharedMemory } from './memory/shared-memory.ts';
+export type { RegionOptions, SharedMemory } from './memory/shared-memory.ts';
 export type { Clock, ClockHandle, SleepOptions } from './time/clock.ts';
 export { ManualClock } from './time/manual-clock.ts';
 export { systemClock } from './time/system-clock.ts';

@@ -2,7 +2,7 @@ import type * as FileSystem from 'node:fs';
 import type * as Path from 'node:path';
 import type * as Url from 'node:url';
 import { RateLimitError } from './errors.ts';
-import { nodeModule } from './memory/node-module.ts';
+import { nodeModule } from './memory/runtime.ts';
 
 /**
  * The oldest release of each optional peer that an entry point works with. The package accepts any:

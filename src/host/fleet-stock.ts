@@ -1,10 +1,8 @@
-import { Described, type Description } from '../limiters/described.ts';
-import { handleOfName } from '../limiters/named-limiter.ts';
-import type { LimiterStats } from '../limiters/stats.ts';
+import { handleOfName } from '../limiters/opening.ts';
+import { Described, type Description, type LimiterStats } from '../limiters/state.ts';
 import { TokenBucket } from '../limiters/token-bucket.ts';
 import { FLEET_CELL, FLEET_STOCK } from '../memory/layout/fleet.ts';
-import type { Region } from '../memory/region.ts';
-import type { Named } from '../memory/region-names.ts';
+import type { Named, Region } from '../memory/region.ts';
 import { loadDouble } from '../memory/shared-double.ts';
 
 /**

@@ -1,9 +1,8 @@
 import { HandleError } from '../errors.ts';
 import { Region } from '../limiters/region.ts';
 import { PROCESSES_BYTES, REGION } from '../memory/layout.ts';
-import { allocatePages, PAGE_BYTES } from '../memory/shared-memory.ts';
+import { allocatePages, PAGE_BYTES, type WasmMemory } from '../memory/shared-memory.ts';
 import { openSharedWith } from '../memory/sharing.ts';
-import type { WasmMemory } from '../memory/web-assembly.ts';
 import { checkMade } from '../options.ts';
 import { join } from './attached.ts';
 import {

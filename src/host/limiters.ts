@@ -5,7 +5,7 @@ import type { KeyedLimitSet } from '../limiters/keyed-limit-set.ts';
 import type { KeyedTokenBucket } from '../limiters/keyed-token-bucket.ts';
 import type { LeakyBucket } from '../limiters/leaky-bucket.ts';
 import type { LimitSet } from '../limiters/limit-set.ts';
-import { handleOfName, kindAt } from '../limiters/named-limiter.ts';
+import { handleOfName, kindAt } from '../limiters/opening.ts';
 import type { Semaphore } from '../limiters/semaphore.ts';
 import type { SlidingLog } from '../limiters/sliding-log.ts';
 import type { SlidingWindow } from '../limiters/sliding-window.ts';

@@ -7,7 +7,7 @@ import {
   WATCH_LIST_BYTES,
   WATCHES,
 } from '../memory/layout.ts';
-import { sharedBytes } from '../memory/shared-bytes.ts';
+import { sharedBytes } from '../memory/shared-memory.ts';
 import { type LookoutLayout, lookOut } from './lookout-loop.ts';
 import type { Lookout } from './watched-round.ts';
 

@@ -1,7 +1,7 @@
 import { HandleError } from '../errors.ts';
 import type { Region } from '../memory/region.ts';
+import { timers } from '../memory/runtime.ts';
 import { sharingOf } from '../memory/sharing.ts';
-import { timers } from '../memory/timers.ts';
 import { type HostProcess, type HostRecovery, Processes } from './processes.ts';
 import type { claimEntry, Opened } from './region-making.ts';
 

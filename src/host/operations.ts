@@ -1,5 +1,5 @@
 import { attach } from '../limiters/attach.ts';
-import { handleOfName, kindAt } from '../limiters/named-limiter.ts';
+import { handleOfName, kindAt } from '../limiters/opening.ts';
 import { CELLS, type Terms } from '../limiters/terms.ts';
 import { nonceOf } from '../memory/cell.ts';
 import type { LimiterHandle } from '../memory/handle.ts';

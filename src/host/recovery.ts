@@ -1,14 +1,14 @@
 import { freeStripes } from '../kernel/counters.ts';
 import { freeSlots } from '../kernel/limit-set/slots.ts';
 import { Owners, recoverSeats, semaphores } from '../kernel/semaphore/owners.ts';
-import { kindAt } from '../limiters/named-limiter.ts';
+import { kindAt } from '../limiters/opening.ts';
 import { CELLS } from '../limiters/terms.ts';
 import { nonceOf } from '../memory/cell.ts';
 import { FLEET_CELL } from '../memory/layout/fleet.ts';
 import { REGION } from '../memory/layout.ts';
 import { namesIn } from '../memory/names.ts';
 import type { Region } from '../memory/region.ts';
-import { processOfMark } from '../memory/thread-mark.ts';
+import { processOfMark } from '../memory/thread.ts';
 import { leaveFleet } from './fleet-office.ts';
 
 /** What came back from an ended process. */

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { HandleError } from '../errors.ts';
 import { PROCESS_COUNT } from '../memory/layout.ts';
-import { timers } from '../memory/timers.ts';
+import { timers } from '../memory/runtime.ts';
 import { FileLocks } from './file-locks.ts';
 import type { Libc } from './libc.ts';
 import { isInPlace, type RegionFile, type Wanted } from './region-file.ts';

@@ -1,5 +1,5 @@
-import { createRoundsBy, onTimer, Round, type Waiting } from '../memory/round.ts';
-import { timers } from '../memory/timers.ts';
+import { createRoundsBy, onTimer, Round, type Waiting } from '../memory/bell.ts';
+import { timers } from '../memory/runtime.ts';
 
 /** Waits longer than this are worth a lookout. */
 const LONG_MS = 1000;

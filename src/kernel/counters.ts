@@ -8,7 +8,7 @@ import {
   STRIPE_OWNER,
 } from '../memory/layout.ts';
 import { addDouble, raiseDouble } from '../memory/shared-double.ts';
-import { markOf } from '../memory/thread-mark.ts';
+import { markOf } from '../memory/thread.ts';
 import type { LimiterStats } from './bucket/kernel.ts';
 
 /** Float64 index of a stripe. */

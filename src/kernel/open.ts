@@ -1,9 +1,8 @@
 import { RateLimitError } from '../errors.ts';
-import { variable } from '../memory/environment.ts';
 import { isKernelName, type KernelName } from '../memory/handle.ts';
 import type { Region } from '../memory/region.ts';
-import { isShared } from '../memory/shared-memory.ts';
-import { webAssembly } from '../memory/web-assembly.ts';
+import { variable } from '../memory/runtime.ts';
+import { isShared, webAssembly } from '../memory/shared-memory.ts';
 import { shown } from '../options.ts';
 import { type CommonInstance, javascript } from './javascript.ts';
 

@@ -1,13 +1,11 @@
 import { LATER, type TokenKernel } from '../kernel/bucket/kernel.ts';
 import { checkOptions } from '../known-options.ts';
 import { checkSpanMs, checkTokens } from '../options.ts';
+import { sleepOrWake } from '../time/agenda.ts';
 import type { Clock, Precision, SleepOptions } from '../time/clock.ts';
-import { sleepOrWake } from '../time/sleep-or-wake.ts';
-import { type Decision, decisionOf } from './decision.ts';
-import { Described, type Description } from './described.ts';
-import type { BlockingWaitOptions, Waited, WaitOptions } from './limiter.ts';
-import type { Part, Takeback } from './part.ts';
+import type { BlockingWaitOptions, Part, Takeback, Waited, WaitOptions } from './limiter.ts';
 import { Reservation } from './reservation.ts';
+import { type Decision, Described, type Description, decisionOf } from './state.ts';
 import {
   AT_ONCE,
   checkWait,

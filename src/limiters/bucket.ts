@@ -11,7 +11,7 @@ import type { Precision, SleepOptions } from '../time/clock.ts';
 import { BucketCalls } from './bucket-calls.ts';
 import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
 import { Reservation, ReservationLine } from './reservation.ts';
-import { type LimiterStats, statsOf } from './stats.ts';
+import { type LimiterStats, statsOf } from './state.ts';
 import { sleepUntilDueSync } from './waiting.ts';
 
 /** The base class of `TokenBucket`, `LeakyBucket` and `LimitSet`. */

@@ -3,7 +3,6 @@ import { openWindow } from '../kernel/window/host.ts';
 import { checkWindowLimit, clockTicks, MAX_WINDOW_LIMIT } from '../kernel/window/limit.ts';
 import { checkOptions, joined, type Known } from '../known-options.ts';
 import { checkFlag, checkMade } from '../options.ts';
-import type { Description } from './described.ts';
 import {
   checkShared,
   find,
@@ -15,6 +14,7 @@ import {
   type SharedOptions,
 } from './opening.ts';
 import type { Region } from './region.ts';
+import type { Description } from './state.ts';
 import { fixedWindowCell } from './terms.ts';
 import { takenAtFirst, type WindowChange, WindowLimiter } from './window.ts';
 

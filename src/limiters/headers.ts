@@ -1,6 +1,6 @@
 import { checkOptions } from '../known-options.ts';
 import { checkNumber, shown } from '../options.ts';
-import { checkDecision, type Decision } from './decision.ts';
+import { checkDecision, type Decision } from './state.ts';
 
 /** Options of {@link rateLimitHeaders}. */
 export interface HeaderOptions {

@@ -7,15 +7,19 @@ import type { CellKind } from '../memory/layout.ts';
 import { checkMade, checkNumber } from '../options.ts';
 import type { Clock, Precision, SleepOptions } from '../time/clock.ts';
 import { BucketCalls } from './bucket-calls.ts';
-import type { Description } from './described.ts';
 import { KeyedCalls } from './keyed-calls.ts';
-import { KeyedTable, type OpenTable } from './keyed-table.ts';
+import {
+  KeyedTable,
+  type OpenTable,
+  type TierOptions,
+  tierOf,
+  withoutTier,
+} from './keyed-table.ts';
 import type { ContinuousLimit } from './limit.ts';
 import type { BlockingWaitOptions } from './limiter.ts';
 import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
 import { Reservation } from './reservation.ts';
-import type { KeyedStats } from './stats.ts';
-import { type TierOptions, tierOf, withoutTier } from './tiers.ts';
+import type { Description, KeyedStats } from './state.ts';
 import { KeyWaiters, sleepUntilDue, sleepUntilDueSync, type WaitCount } from './waiting.ts';
 
 /**

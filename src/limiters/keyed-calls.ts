@@ -1,8 +1,7 @@
 import type { Key } from '../kernel/keyed/hash.ts';
-import type { Decision } from './decision.ts';
-import { Described } from './described.ts';
+import { type TierOptions, tierOf, type WithoutTiers, withoutTier } from './keyed-table.ts';
 import type { Waited, WaitOptions } from './limiter.ts';
-import { type TierOptions, tierOf, type WithoutTiers, withoutTier } from './tiers.ts';
+import { type Decision, Described } from './state.ts';
 
 /** Whether a bucket answers at once or with a promise. */
 type Mode = 'sync' | 'async';

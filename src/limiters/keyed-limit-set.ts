@@ -1,9 +1,8 @@
 import { createLimitSetCell, openLimitSetCell, setBytesPerKey } from '../kernel/limit-set/cell.ts';
 import { openKeyedLimitSet } from '../kernel/limit-set/host.ts';
 import { checkOptions, joined, type Known } from '../known-options.ts';
-import type { Description } from './described.ts';
 import { KeyedBucket } from './keyed-bucket.ts';
-import { checkTable, TABLE_OPTIONS, type TableOptions } from './keyed-table.ts';
+import { checkTable, TABLE_OPTIONS, type TableOptions, type WithoutTiers } from './keyed-table.ts';
 import {
   type ContinuousLimit,
   changeOf,
@@ -13,18 +12,18 @@ import {
   type SeveralLimits,
   schedulesOf,
 } from './limit.ts';
-import type { OpenOptions } from './opening.ts';
 import {
   checkShared,
   find,
   type LimiterHandle,
   type OpenLimiter,
+  type OpenOptions,
   openByName,
   SHARED_OPTIONS,
 } from './opening.ts';
 import type { Region } from './region.ts';
+import type { Description } from './state.ts';
 import { keyedLimitSetCell } from './terms.ts';
-import type { WithoutTiers } from './tiers.ts';
 
 const KIND = 'keyed-limit-set';
 

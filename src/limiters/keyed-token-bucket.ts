@@ -7,9 +7,15 @@ import {
 import { openKeyed } from '../kernel/keyed/host.ts';
 import type { Change } from '../kernel/keyed/kernel.ts';
 import { checkOptions, joined, type Known } from '../known-options.ts';
-import type { Description } from './described.ts';
 import { KeyedBucket } from './keyed-bucket.ts';
-import { checkTable, TABLE_OPTIONS, type TableOptions } from './keyed-table.ts';
+import {
+  checkTable,
+  checkTiers,
+  TABLE_OPTIONS,
+  type TableOptions,
+  type TierOptions,
+  type Tiers,
+} from './keyed-table.ts';
 import { type ContinuousLimit, tableSchedule } from './limit.ts';
 import {
   checkShared,
@@ -21,8 +27,8 @@ import {
   SHARED_OPTIONS,
 } from './opening.ts';
 import type { Region } from './region.ts';
+import type { Description } from './state.ts';
 import { keyedBucketCell } from './terms.ts';
-import { checkTiers, type TierOptions, type Tiers } from './tiers.ts';
 
 const KIND = 'keyed-token-bucket';
 

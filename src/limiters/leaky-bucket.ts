@@ -4,18 +4,18 @@ import { continuous, largestBurst, type Schedule } from '../kernel/bucket/schedu
 import { checkOptions, joined, type Known } from '../known-options.ts';
 import { checkNumber } from '../options.ts';
 import { Bucket } from './bucket.ts';
-import type { Description } from './described.ts';
-import type { OpenOptions } from './opening.ts';
 import {
   checkShared,
   find,
   type LimiterHandle,
   type OpenLimiter,
+  type OpenOptions,
   openByName,
   SHARED_OPTIONS,
   type SharedOptions,
 } from './opening.ts';
 import type { Region } from './region.ts';
+import type { Description } from './state.ts';
 import { leakyCell } from './terms.ts';
 
 /** The limit of a leaky bucket. */

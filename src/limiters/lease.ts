@@ -2,8 +2,8 @@ import type { BucketKernel, Tenure } from '../kernel/bucket/kernel.ts';
 import { checkOptions } from '../known-options.ts';
 import { checkMade, checkNumber, checkTokens } from '../options.ts';
 import type { BucketCalls } from './bucket-calls.ts';
-import { Described, type Description } from './described.ts';
 import type { BlockingWaitOptions, Waited, WaitOptions } from './limiter.ts';
+import { Described, type Description } from './state.ts';
 import { AT_ONCE, checkWait } from './waiting.ts';
 
 /** A lease counts in units of 2^-30 token, so that its sums are exact. */

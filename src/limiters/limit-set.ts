@@ -2,7 +2,6 @@ import { createLimitSetCell, openLimitSetCell } from '../kernel/limit-set/cell.t
 import { type HostedLimitSet, openLimitSet } from '../kernel/limit-set/host.ts';
 import { checkOptions, joined, type Known } from '../known-options.ts';
 import { Bucket } from './bucket.ts';
-import type { Description } from './described.ts';
 import { Lease, type LeaseOptions } from './lease.ts';
 import {
   type ContinuousLimit,
@@ -13,17 +12,18 @@ import {
   type SeveralLimits,
   schedulesOf,
 } from './limit.ts';
-import type { OpenOptions } from './opening.ts';
 import {
   checkShared,
   find,
   type LimiterHandle,
   type OpenLimiter,
+  type OpenOptions,
   openByName,
   SHARED_OPTIONS,
   type SharedOptions,
 } from './opening.ts';
 import type { Region } from './region.ts';
+import type { Description } from './state.ts';
 import { limitSetCell } from './terms.ts';
 
 /** Options of {@link LimitSet.create}. */

@@ -1,14 +1,13 @@
 import { checkOptions } from '../known-options.ts';
 import { checkTokens } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
-import { Described, type Description } from './described.ts';
-import { Lane, within } from './lane.ts';
 import type { Limiter } from './limiter.ts';
-import { meet, meetNow, meetSync } from './meeting.ts';
+import { Lane, meet, meetNow, meetSync, within } from './meeting.ts';
 import type { Permit } from './permit.ts';
 import { runWithPermit } from './permit-run.ts';
 import type { Semaphore } from './semaphore.ts';
 import { ACQUIRE, type AcquireOptions, type RunOptions } from './semaphore-options.ts';
+import { Described, type Description } from './state.ts';
 import { checkPossible, checkWait, queueFull, timedOut } from './waiting.ts';
 
 /** Most limiters can take tokens back. */

@@ -1,7 +1,7 @@
+import type { Bell } from '../memory/bell.ts';
 import { shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
-import { checkAtOnce } from './at-once.ts';
-import type { Decision } from './decision.ts';
+import type { Decision } from './state.ts';
 
 /** Options of `wait`. */
 export interface WaitOptions {
@@ -97,4 +97,70 @@ export function checkLimiter<T>(limiter: T, ...methods: readonly (keyof Limiter 
   const { clock } = (limiter ?? {}) as { readonly clock?: Partial<Clock> };
   if (hasMethods && typeof clock?.now === 'function') return limiter;
   throw new TypeError(`limiter must be a limiter, got ${shown(limiter)}`);
+}
+
+/** The tokens that a limiter can take back: any, those of the current window, or none. */
+export type Takeback = 'any' | 'current' | 'none';
+
+/** What `allOf` needs of a limiter. `n` is valid, but may exceed the limit. */
+export interface Part extends Limiter {
+  /** @internal */
+  readonly takeback: Takeback;
+  /** The same for all limiters on one state, in this thread, or undefined. @internal */
+  readonly identity: string | undefined;
+  /** Rings when the limit changes; undefined if it cannot. @internal */
+  readonly changes?: Bell;
+  /**
+   * Takes `n` tokens, or none, at a reading that the caller made during its call; without one, the
+   * limiter reads the clock itself. Windows always do.
+   *
+   * @internal
+   */
+  take(n: number, nowUs?: number): boolean;
+  /** Identifies this thread's latest take, for {@link giveBack}. @internal */
+  receipt(): object | undefined;
+  /** Takes tokens back if that is exact; otherwise they lapse, and it returns false. @internal */
+  giveBack(n: number, receipt: object | undefined): boolean;
+}
+
+export function isPart(limiter: unknown): limiter is Part {
+  return (limiter as Partial<Part> | null | undefined)?.takeback !== undefined;
+}
+
+/**
+ * Marks limiters on a server, whose answers are promises: a promise counts as true where an answer is
+ * needed at once. The same symbol in all copies of the package.
+ */
+export const PROMISES: unique symbol = Symbol.for('zerotime.promises') as never;
+
+/** Whether a limiter has the mark. */
+export function isPromising(limiter: unknown): boolean {
+  return (limiter as { readonly [PROMISES]?: unknown } | null | undefined)?.[PROMISES] === true;
+}
+
+function isAsync(method: unknown): boolean {
+  return Object.prototype.toString.call(method) === '[object AsyncFunction]';
+}
+
+function isPromise(answer: unknown): answer is PromiseLike<unknown> {
+  return typeof (answer as Partial<PromiseLike<unknown>> | null | undefined)?.then === 'function';
+}
+
+/**
+ * Refuses a limiter whose answers are promises, where they are needed at once.
+ *
+ * @param answers that it has given, if it was asked
+ * @throws TypeError naming the parameter.
+ */
+export function checkAtOnce(
+  name: string,
+  limiter: unknown,
+  answers: readonly unknown[] = [],
+): void {
+  const { tryConsume } = (limiter ?? {}) as { readonly tryConsume?: unknown };
+  const promises = answers.filter(isPromise);
+  // Nobody waits for them, so their errors must not end the process.
+  for (const promise of promises) promise.then(undefined, () => undefined);
+  if (!isPromising(limiter) && !isAsync(tryConsume) && promises.length === 0) return;
+  throw new TypeError(`${name} must answer at once, got one whose answers are promises`);
 }

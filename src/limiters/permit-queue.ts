@@ -1,7 +1,6 @@
 import type { HostedSemaphore, Seat } from '../kernel/semaphore/host.ts';
-import { Agenda, type Appointment } from '../time/agenda.ts';
+import { Agenda, type Appointment, sleepOrWake } from '../time/agenda.ts';
 import type { Clock } from '../time/clock.ts';
-import { sleepOrWake } from '../time/sleep-or-wake.ts';
 import { systemClock } from '../time/system-clock.ts';
 import { checkPossible, sleepOrLook, timedOut, type Wait } from './waiting.ts';
 

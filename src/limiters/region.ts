@@ -1,11 +1,10 @@
 import { HandleError } from '../errors.ts';
+import { readFields } from '../memory/handle.ts';
 import { named } from '../memory/names.ts';
-import { readFields } from '../memory/read-fields.ts';
 import { Region as RegionBase, type RegionHandle } from '../memory/region.ts';
-import { memoryOf, type RegionOptions } from '../memory/region-memory.ts';
+import { memoryOf, type RegionOptions } from '../memory/shared-memory.ts';
 import { shown } from '../options.ts';
-import { openNamed } from './named-limiter.ts';
-import type { LimiterNames } from './opening.ts';
+import { type LimiterNames, openNamed } from './opening.ts';
 
 const NAMES: LimiterNames = { named, openNamed };
 

@@ -1,10 +1,9 @@
 import type { HostedSemaphore } from '../kernel/semaphore/host.ts';
 import type { Clock } from '../time/clock.ts';
 import type { AdaptReadings } from './adaptation.ts';
-import { Described, type Description } from './described.ts';
 import { PermitKeeper } from './permit-keeper.ts';
 import { PermitQueue } from './permit-queue.ts';
-import { type LimiterStats, statsOf } from './stats.ts';
+import { Described, type Description, type LimiterStats, statsOf } from './state.ts';
 
 /** The properties of a semaphore, its permits and its callers. */
 export abstract class SemaphoreReadings extends Described {

@@ -3,15 +3,15 @@ import { createSemaphoreCell, openSemaphoreCell, PERMITS } from '../kernel/semap
 import { openSemaphore, type Seat } from '../kernel/semaphore/host.ts';
 import { checkOptions } from '../known-options.ts';
 import type { KernelName } from '../memory/handle.ts';
-import { hasThreadIds } from '../memory/thread-id.ts';
+import { hasThreadIds } from '../memory/thread.ts';
 import { checkMade, checkNumber, checkObject, shown } from '../options.ts';
-import type { OpenOptions } from './opening.ts';
 import {
   checkShared,
   find,
   handleOf,
   type LimiterHandle,
   type OpenLimiter,
+  type OpenOptions,
   openByName,
 } from './opening.ts';
 import type { Permit } from './permit.ts';

@@ -8,7 +8,7 @@ import {
 } from '../kernel/window/limit.ts';
 import { checkOptions, joined, type Known } from '../known-options.ts';
 import { checkMade } from '../options.ts';
-import type { Description } from './described.ts';
+import type { Takeback } from './limiter.ts';
 import {
   checkShared,
   find,
@@ -19,8 +19,8 @@ import {
   SHARED_OPTIONS,
   type SharedOptions,
 } from './opening.ts';
-import type { Takeback } from './part.ts';
 import type { Region } from './region.ts';
+import type { Description } from './state.ts';
 import { slidingLogCell } from './terms.ts';
 import { takenAtFirst, type WindowChange, WindowLimiter } from './window.ts';
 

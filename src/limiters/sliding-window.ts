@@ -3,7 +3,6 @@ import { openWindow } from '../kernel/window/host.ts';
 import { checkLimit, checkWindowLimit, clockTicks, firstSlotWord } from '../kernel/window/limit.ts';
 import { checkOptions, joined, type Known } from '../known-options.ts';
 import { checkMade } from '../options.ts';
-import type { Description } from './described.ts';
 import {
   checkShared,
   find,
@@ -15,6 +14,7 @@ import {
   type SharedOptions,
 } from './opening.ts';
 import type { Region } from './region.ts';
+import type { Description } from './state.ts';
 import { slidingWindowCell } from './terms.ts';
 import { takenAtFirst, type WindowChange, WindowLimiter } from './window.ts';
 

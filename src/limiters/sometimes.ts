@@ -10,20 +10,20 @@ import { checkOptions, type Known } from '../known-options.ts';
 import type { KernelName } from '../memory/handle.ts';
 import { checkMade, shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
-import { Described, type Description } from './described.ts';
-import type { OpenOptions } from './opening.ts';
 import {
   checkShared,
   find,
   handleOf,
   type LimiterHandle,
   type OpenLimiter,
+  type OpenOptions,
   openByName,
   type SharedOptions,
 } from './opening.ts';
-import { Reading } from './reading.ts';
 import type { Region } from './region.ts';
+import { Described, type Description } from './state.ts';
 import { sometimesCell } from './terms.ts';
+import { Reading } from './window.ts';
 
 /** Options of {@link Sometimes.create}. 0, the default, turns an option off. */
 export interface SometimesOptions extends Omit<SharedOptions, 'stats'> {

@@ -2,7 +2,6 @@ import { createBucketCell, openBucketCell } from '../kernel/bucket/cell.ts';
 import { type HostedBucket, openBucket } from '../kernel/bucket/host.ts';
 import { checkOptions, joined, type Known } from '../known-options.ts';
 import { Bucket } from './bucket.ts';
-import type { Description } from './described.ts';
 import { Lease, type LeaseOptions } from './lease.ts';
 import {
   type BucketLimit,
@@ -14,17 +13,18 @@ import {
   scheduleOf,
   startUs,
 } from './limit.ts';
-import type { OpenOptions } from './opening.ts';
 import {
   checkShared,
   find,
   type LimiterHandle,
   type OpenLimiter,
+  type OpenOptions,
   openByName,
   SHARED_OPTIONS,
   type SharedOptions,
 } from './opening.ts';
 import type { Region } from './region.ts';
+import type { Description } from './state.ts';
 import { bucketCell } from './terms.ts';
 
 /** Options of {@link TokenBucket.create}. */

@@ -1,11 +1,10 @@
 import { RateLimitError } from '../errors.ts';
 import { checkOptions, type Known } from '../known-options.ts';
-import type { Alarm } from '../memory/alarm.ts';
-import type { Bell } from '../memory/bell.ts';
+import type { Alarm, Bell } from '../memory/bell.ts';
 import { checkFlag, checkNumber, checkSpanMs } from '../options.ts';
+import { sleepOrWake } from '../time/agenda.ts';
 import type { BlockingSleepOptions, Clock, Precision, SleepOptions } from '../time/clock.ts';
 import { preciseByDefault } from '../time/precise.ts';
-import { sleepOrWake } from '../time/sleep-or-wake.ts';
 import type { Waited, WaitOptions } from './limiter.ts';
 import type { Reservation } from './reservation.ts';
 

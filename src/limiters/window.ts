@@ -1,6 +1,6 @@
 import type { Receipt } from '../kernel/bucket/kernel.ts';
 import { windowChanges } from '../kernel/window/cell.ts';
-import type { WindowKernel } from '../kernel/window/kernel.ts';
+import type { ClockReader, WindowKernel } from '../kernel/window/kernel.ts';
 import type { Change } from '../kernel/window/limit.ts';
 import { checkOptions, type Known } from '../known-options.ts';
 import type { Bell } from '../memory/bell.ts';
@@ -9,15 +9,25 @@ import type { KernelName } from '../memory/handle.ts';
 import type { CellKind } from '../memory/layout.ts';
 import { checkNumber } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
-import { type Decision, decisionOf } from './decision.ts';
-import { Described } from './described.ts';
-import type { BlockingWaitOptions, Waited, WaitOptions } from './limiter.ts';
+import type { BlockingWaitOptions, Part, Takeback, Waited, WaitOptions } from './limiter.ts';
 import { Line } from './line.ts';
 import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
-import type { Part, Takeback } from './part.ts';
-import { Reading } from './reading.ts';
-import { type LimiterStats, statsOf } from './stats.ts';
+import { type Decision, Described, decisionOf, type LimiterStats, statsOf } from './state.ts';
 import { checkWait, NO_INSTANT_US, type Source, type Watch, waitHere, watch } from './waiting.ts';
+
+/** Reads a clock and keeps the latest reading. */
+export class Reading implements ClockReader {
+  readonly #clock: Clock;
+  us = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  read(): void {
+    this.us = this.#clock.now();
+  }
+}
 
 /** Windows and logs count whole tokens only. */
 export function checkWhole(n: unknown): number {

@@ -1,6 +1,37 @@
-import type { Alarm } from './alarm.ts';
-import { type Round, roundOf } from './round.ts';
-import { timers } from './timers.ts';
+import { RateLimitError } from '../errors.ts';
+import { timers } from './runtime.ts';
+
+/** A shared word that sleepers watch. It goes off when the word differs from `value`. */
+export interface Alarm {
+  readonly words: Int32Array<SharedArrayBuffer>;
+  /** Index in `words`. */
+  readonly at: number;
+  readonly value: number;
+  /** Check the word again after this many milliseconds: a wake-up may be missed. */
+  readonly lookMs?: number;
+}
+
+/** Whether an alarm has gone off; false for undefined. */
+export function isOff(alarm: Alarm | undefined): boolean {
+  return alarm !== undefined && Atomics.load(alarm.words, alarm.at) !== alarm.value;
+}
+
+/**
+ * Blocks the thread until the alarm goes off or the time is over.
+ *
+ * @throws RateLimitError `ERR_CANNOT_BLOCK` in a page's main thread, which cannot block.
+ */
+export function block({ words, at, value }: Alarm, timeoutMs?: number): 'over' | 'alarm' {
+  try {
+    return Atomics.wait(words, at, value, timeoutMs) === 'timed-out' ? 'over' : 'alarm';
+  } catch (cause) {
+    throw new RateLimitError(
+      'ERR_CANNOT_BLOCK',
+      "a page's main thread cannot block: await wait() instead, or call waitSync in a worker",
+      { cause },
+    );
+  }
+}
 
 /** Polling interval where `Atomics.waitAsync` is missing. */
 const POLL_MS = 10;
@@ -122,4 +153,97 @@ export class Bell {
     }
     if (this.#sleepers.size > 0) this.#watch(now);
   };
+}
+
+/** Waits that are ended in one turn of the event loop. */
+const ENDS_PER_TURN = 256;
+
+/** A bell waiting for its word to change. */
+export interface Waiting {
+  readonly buffer: SharedArrayBuffer;
+  /** Index of its word in the whole buffer. */
+  readonly place: number;
+  /** The value that its word had when it began to wait. */
+  readonly value: number;
+  /** Ends a wait without sleepers, or one that missed a ring; returns whether it did. */
+  endStaleWait(): boolean;
+}
+
+/** Starts a timer that does not keep the event loop alive. */
+export function onTimer(ms: number, action: () => void): void {
+  const timer: { unref?(): void } | number = timers.start(action, ms);
+  if (typeof timer === 'object') timer.unref?.();
+}
+
+/**
+ * The waiting bells of this thread with the same period. It looks at all of them once per period.
+ */
+export class Round {
+  protected readonly bells = new Set<Waiting>();
+  protected readonly everyMs: number;
+  /** The next look. */
+  #plan: { readonly afterMs: number } | undefined;
+
+  constructor(everyMs: number) {
+    this.everyMs = everyMs;
+  }
+
+  add(bell: Waiting): void {
+    this.bells.add(bell);
+    this.#planLook();
+  }
+
+  remove(bell: Waiting): void {
+    this.bells.delete(bell);
+  }
+
+  /** The time until the next look, in milliseconds. */
+  protected get pauseMs(): number {
+    return this.everyMs;
+  }
+
+  /** Called after each look. */
+  protected looked(): void {}
+
+  /** Plans a look, unless an earlier one is planned. */
+  #planLook(): void {
+    const afterMs = this.pauseMs;
+    if (this.#plan === undefined || afterMs < this.#plan.afterMs) this.#lookAfter(afterMs);
+  }
+
+  #lookAfter(afterMs: number): void {
+    const plan = { afterMs };
+    this.#plan = plan;
+    onTimer(afterMs, () => {
+      if (this.#plan === plan) this.#look();
+    });
+  }
+
+  #look(): void {
+    this.#plan = undefined;
+    let left = ENDS_PER_TURN;
+    for (const bell of this.bells) if (left > 0 && bell.endStaleWait()) left--;
+    if (left === 0) {
+      this.#lookAfter(0);
+      return;
+    }
+    this.looked();
+    if (this.bells.size > 0) this.#planLook();
+  }
+}
+
+let create = (everyMs: number): Round => new Round(everyMs);
+
+/** Called by `zerotime/host`, which the core does not import. */
+export function createRoundsBy(other: typeof create): void {
+  create = other;
+}
+
+const rounds = new Map<number, Round>();
+
+/** This thread's round with a period. */
+export function roundOf(everyMs: number): Round {
+  const round = rounds.get(everyMs) ?? create(everyMs);
+  rounds.set(everyMs, round);
+  return round;
 }

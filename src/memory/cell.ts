@@ -1,5 +1,4 @@
 import { HandleError } from '../errors.ts';
-import { allocateByDefault } from './default-region.ts';
 import {
   ARRIVALS_KIND,
   CELL,
@@ -10,7 +9,7 @@ import {
   STRIPE_BYTES,
   STRIPE_COUNT,
 } from './layout.ts';
-import type { Region } from './region.ts';
+import { allocateByDefault, type Region } from './region.ts';
 
 /** The numbers of the kinds of cells: limiters and other cells in regions. */
 const NUMBERS = {
@@ -104,4 +103,25 @@ export function openCell(
     throw new HandleError('ERR_REGION_INVALID', 'the limiter reaches past the end of its region');
   }
   return place;
+}
+
+/**
+ * The cells' configurations, as checked when each cell was opened. They are not read from shared
+ * memory again, because other code may have changed them after the check.
+ */
+export class Configurations<Configuration> {
+  readonly #checked = new WeakMap<CellPlace, Configuration>();
+
+  /** Keeps a configuration that was written, or read and checked. Returns the cell. */
+  keep(place: CellPlace, configuration: Configuration): CellPlace {
+    this.#checked.set(place, configuration);
+    return place;
+  }
+
+  /** @throws TypeError for a cell that was neither created nor opened. */
+  of(place: CellPlace): Configuration {
+    const configuration = this.#checked.get(place);
+    if (configuration === undefined) throw new TypeError('the cell was not opened');
+    return configuration;
+  }
 }

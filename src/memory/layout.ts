@@ -9,15 +9,12 @@
  * and is read-only from then on, so it stays in every core's cache. Each counter stripe has one
  * writing thread, so counting never moves a line between cores.
  */
-export * from './layout/alarms.ts';
 export * from './layout/arrivals.ts';
 export * from './layout/bucket.ts';
+export * from './layout/buffers.ts';
 export * from './layout/cell.ts';
 export * from './layout/keyed.ts';
 export * from './layout/limit-set.ts';
 export { LINE_BYTES } from './layout/lines.ts';
-export * from './layout/names.ts';
 export * from './layout/semaphore.ts';
-export * from './layout/signals.ts';
-export * from './layout/watches.ts';
 export * from './layout/window.ts';

@@ -1,5 +1,5 @@
 import { HandleError, RateLimitError } from '../errors.ts';
-import { checkMade, shown } from '../options.ts';
+import { checkMade, checkNumber, shown } from '../options.ts';
 import {
   LINE_BYTES,
   REGION,
@@ -8,10 +8,49 @@ import {
   REGION_MAGIC,
   REGION_VERSION,
 } from './layout.ts';
-import type { Names } from './region-names.ts';
-import { bufferOf, isShared, MAX_BYTES, MIN_BYTES, type SharedMemory } from './shared-memory.ts';
+import {
+  allocateMemory,
+  bufferOf,
+  isShared,
+  MAX_BYTES,
+  MIN_BYTES,
+  type SharedMemory,
+  wasmMemories,
+} from './shared-memory.ts';
 import { openShared, type Sharing, sharingOf } from './sharing.ts';
-import { wasmMemories } from './wasm-memories.ts';
+
+/** A named limiter or clock in a region. */
+export interface Named {
+  readonly name: string;
+  /** Byte offset of the cell. */
+  readonly cell: number;
+  /** Byte offset of its clock's cell; 0 for the system clock. */
+  readonly clock: number;
+}
+
+/** Opens clocks and limiters by name. */
+export interface Names<Place> {
+  /**
+   * Returns the limiter or clock with a name. If the name is new, `create` makes the cell. If
+   * threads do this at the same time, one creates and the others find it.
+   */
+  readonly named: (
+    region: Place,
+    name: string,
+    create: () => Omit<Named, 'name'>,
+  ) => Named & { readonly isNew: boolean };
+}
+
+/** The names of a region. The default region, which users cannot pass, has none. */
+export function namesOf<Place>({
+  names,
+}: {
+  readonly names: Names<Place> | undefined;
+}): Names<Place> {
+  if (names === undefined)
+    throw new TypeError('region must come from Region.create, Region.attach or HostRegion');
+  return names;
+}
 
 /** How long a sleeper may miss a change by a thread that could not wake it. */
 const LOOK_MS = 1000;
@@ -202,3 +241,20 @@ class RegionBase {
 }
 
 export { RegionBase as Region };
+
+/** Room for 1820 buckets. Several regions make calls slower, and untouched pages take no memory. */
+const FIRST_DEFAULT_BYTES = 1_048_576;
+const MAX_DEFAULT_BYTES = 4_194_304;
+let defaultRegion: RegionBase | undefined;
+
+/** Allocates in this thread's default region; when that is full, in a new one twice as large. */
+export function allocateByDefault(bytes: number): { region: RegionBase; offset: number } {
+  const offset = defaultRegion?.tryAllocate(bytes);
+  if (defaultRegion !== undefined && offset !== undefined) return { region: defaultRegion, offset };
+  const last = defaultRegion?.buffer.byteLength ?? FIRST_DEFAULT_BYTES / 2;
+  const size = Math.max(Math.min(last * 2, MAX_DEFAULT_BYTES), bytes + REGION_HEADER_BYTES);
+  checkNumber('bytes', size, { max: MAX_BYTES });
+  // At most a few of these exist, so they may exceed the bound on WebAssembly memories.
+  defaultRegion = RegionBase.over(allocateMemory(size, false));
+  return { region: defaultRegion, offset: defaultRegion.allocate(bytes) };
+}

@@ -1,6 +1,7 @@
-import type { Clock, SleepKind } from './clock.ts';
+import type { Clock, SleepKind, SleepOptions } from './clock.ts';
+import { nextTurn } from './event-loop.ts';
 import { Heap, type Timed } from './heap.ts';
-import { nextTurn } from './next-turn.ts';
+import { onAbort } from './on-abort.ts';
 import { preciseByDefault } from './precise.ts';
 import { systemClock } from './system-clock.ts';
 
@@ -124,4 +125,62 @@ export class Agenda {
       first.fail(reason);
     }
   }
+}
+
+/**
+ * Calls `listener` when the clock reaches `atUs`; never for `Infinity`. The returned function
+ * cancels it.
+ */
+export function onInstant(clock: Clock, atUs: number, listener: () => void): () => void {
+  if (atUs === Number.POSITIVE_INFINITY) return () => undefined;
+  const agenda = Agenda.of(clock, {});
+  const keep = () => {
+    listener();
+    return 1;
+  };
+  const appointment: Appointment = { atUs, place: -1, order: 0, keep, fail: () => undefined };
+  agenda.set(appointment, atUs);
+  return () => agenda.drop(appointment);
+}
+
+const nothing = () => undefined;
+
+/**
+ * Sleeps until the clock reaches `untilUs` or the `wake` passed to `subscribe` is called. When the
+ * sleep ends, calls the function that `subscribe` returned. All sleeps of a thread share one timer.
+ */
+export function sleepOrWake(
+  clock: Clock,
+  untilUs: number,
+  { strict, precise, ref, signal }: SleepOptions,
+  subscribe: (wake: () => void) => () => void = () => nothing,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) {
+      reject(signal.reason);
+      return;
+    }
+    const agenda = Agenda.of(clock, { strict, precise, ref });
+    const end = () => {
+      agenda.drop(sleeper);
+      unlink();
+      unsubscribe();
+    };
+    const wake = () => {
+      end();
+      resolve();
+    };
+    const fail = (reason: unknown) => {
+      end();
+      reject(reason);
+    };
+    const keep = () => {
+      wake();
+      return 1;
+    };
+    const sleeper: Appointment = { atUs: untilUs, place: -1, order: 0, keep, fail };
+    const unlink = onAbort(signal, fail);
+    const unsubscribe = subscribe(wake);
+    agenda.set(sleeper, untilUs);
+  });
 }

@@ -1,7 +1,6 @@
 import { ALARM, ALARM_BOARD, ALARM_BOARD_BYTES, ALARM_BYTES, ALARMS } from '../memory/layout.ts';
-import { sharedBytes } from '../memory/shared-bytes.ts';
 import { exchangeDouble, loadDouble } from '../memory/shared-double.ts';
-import { isShared } from '../memory/shared-memory.ts';
+import { isShared, sharedBytes } from '../memory/shared-memory.ts';
 
 const { thread, running, threads, bell, earliest, used } = ALARM_BOARD;
 const WORD_BYTES = Int32Array.BYTES_PER_ELEMENT;

@@ -1,9 +1,86 @@
 import type * as WorkerThreads from 'node:worker_threads';
 import { ALARM, ALARM_BOARD, ALARM_BYTES } from '../memory/layout.ts';
-import { nodeModule } from '../memory/node-module.ts';
+import { nodeModule } from '../memory/runtime.ts';
 import { AlarmBoard } from './alarm-board.ts';
-import { type AlarmLayout, runAlarms } from './alarm-loop.ts';
-import { lowerTimerSlack } from './timer-slack.ts';
+import { lowerTimerSlack } from './precise.ts';
+
+/** The data that an alarm thread starts with. */
+export interface AlarmThread {
+  readonly buffer: SharedArrayBuffer;
+  readonly id: number;
+}
+
+/** The layout that its program needs. */
+export interface AlarmLayout {
+  readonly board: typeof ALARM_BOARD;
+  readonly alarm: typeof ALARM;
+  readonly alarmBytes: number;
+  /** The thread ends when no alarm was set for this time. */
+  readonly idleMs: number;
+}
+
+/**
+ * Blocks until the earliest alarm of a board is due, rings all that are due, and repeats. Returns
+ * when no alarm was set for some time, or when another thread has taken over. The thread runs this
+ * function's source text. Invariant: it uses only its arguments and globals, and contains no
+ * function, because bundlers that keep names would wrap that in a call to a helper.
+ */
+export function runAlarms({ buffer, id }: AlarmThread, layout: AlarmLayout): void {
+  const { board, alarm, alarmBytes, idleMs } = layout;
+  const words = new Int32Array(buffer);
+  const longs = new BigInt64Array(buffer);
+  const time = new Float64Array(1);
+  const bits = new BigInt64Array(time.buffer);
+  const free = bits[0] as bigint; // the bits of 0
+  const threadAt = board.thread / 4;
+  const bellAt = board.bell / 4;
+  let isIdle = false;
+  let isLeaving = false;
+  for (;;) {
+    // Read before the alarms, so that none set meanwhile is missed.
+    const rung = Atomics.load(words, bellAt);
+    if (!isLeaving && Atomics.load(words, threadAt) !== id) return;
+    Atomics.store(words, board.running / 4, id);
+    // Every alarm set before the earliest is known rings the bell.
+    time[0] = Number.POSITIVE_INFINITY;
+    Atomics.store(longs, board.earliest / 8, bits[0] as bigint);
+    // The same reading as the system clock's.
+    const read = process.hrtime();
+    const nowUs = read[0] * 1e6 + read[1] / 1e3;
+    let earliestUs = Number.POSITIVE_INFINITY;
+    const used = Atomics.load(words, board.used / 4);
+    for (let index = 0; index < used; index++) {
+      const at = board.alarms + index * alarmBytes;
+      const due = Atomics.load(longs, (at + alarm.due) / 8);
+      if (due === free) continue;
+      bits[0] = due;
+      const dueUs = time[0];
+      if (dueUs > nowUs) earliestUs = Math.min(earliestUs, dueUs);
+      else if (Atomics.compareExchange(longs, (at + alarm.due) / 8, due, free) === due) {
+        Atomics.add(words, (at + alarm.rings) / 4, 1);
+        Atomics.notify(words, (at + alarm.rings) / 4);
+      }
+    }
+    if (earliestUs === Number.POSITIVE_INFINITY) {
+      if (isLeaving) return;
+      if (isIdle) {
+        // Either the setter of an alarm sees that this thread has ended, or this thread sees the
+        // alarm.
+        Atomics.compareExchange(words, threadAt, id, 0);
+        isLeaving = true;
+        continue;
+      }
+    } else if (isLeaving) {
+      if (Atomics.compareExchange(words, threadAt, 0, id) !== 0) return;
+      isLeaving = false;
+    }
+    time[0] = earliestUs;
+    Atomics.store(longs, board.earliest / 8, bits[0] as bigint);
+    const isNone = earliestUs === Number.POSITIVE_INFINITY;
+    const ms = isNone ? idleMs : (earliestUs - nowUs) / 1000;
+    isIdle = Atomics.wait(words, bellAt, rung, ms) === 'timed-out' && isNone;
+  }
+}
 
 /** The key of the board in the threads' environment data, which started threads inherit. */
 const KEY = 'zerotime.alarms.1';

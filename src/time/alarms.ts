@@ -1,4 +1,4 @@
-import { timers } from '../memory/timers.ts';
+import { timers } from '../memory/runtime.ts';
 import type { AlarmBoard, SetAlarm } from './alarm-board.ts';
 import { alarmBoard, startAlarmThread } from './alarm-thread.ts';
 import { isPreciseByDefault } from './precise.ts';

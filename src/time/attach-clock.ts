@@ -1,12 +1,11 @@
 import { HandleError } from '../errors.ts';
-import { readFields } from '../memory/read-fields.ts';
+import { readFields } from '../memory/handle.ts';
 import type { Region } from '../memory/region.ts';
 import { shown } from '../options.ts';
 import type { Clock, ClockHandle } from './clock.ts';
 import { ManualClock } from './manual-clock.ts';
 import { systemClock } from './system-clock.ts';
-import { TickerCell } from './ticker-cell.ts';
-import { TickerReader } from './ticker-reader.ts';
+import { TickerCell, TickerReader } from './ticker-reader.ts';
 
 /**
  * Returns the clock of a handle: the system's, or one in its own memory or the limiter's region.

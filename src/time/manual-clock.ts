@@ -1,19 +1,133 @@
 import { HandleError } from '../errors.ts';
 import { checkOptions } from '../known-options.ts';
-import { isOff } from '../memory/alarm.ts';
-import { Bell } from '../memory/bell.ts';
-import { newNonce } from '../memory/cell.ts';
-import { MANUAL_CLOCK, MANUAL_CLOCK_BYTES } from '../memory/layout.ts';
-import { readFields } from '../memory/read-fields.ts';
-import type { Region } from '../memory/region.ts';
-import { sharedBytes } from '../memory/shared-bytes.ts';
+import { Bell, block, isOff } from '../memory/bell.ts';
+import { allocateCell, isKind, newNonce, publishCell } from '../memory/cell.ts';
+import { readFields } from '../memory/handle.ts';
+import {
+  CELL,
+  CLOCK_KIND,
+  MANUAL_CLOCK,
+  MANUAL_CLOCK_BYTES,
+  REGION_CLOCK,
+  REGION_CLOCK_BYTES,
+} from '../memory/layout.ts';
+import { namesOf, type Region } from '../memory/region.ts';
 import { addDouble, loadDouble, storeDouble } from '../memory/shared-double.ts';
-import { isShared } from '../memory/shared-memory.ts';
-import { checkMade, checkNumber } from '../options.ts';
-import { block } from './block.ts';
+import { isShared, sharedBytes } from '../memory/shared-memory.ts';
+import { checkMade, checkNumber, shown } from '../options.ts';
 import type { BlockingSleepOptions, Clock, ClockHandle, SleepOptions } from './clock.ts';
-import { type ClockPlace, clockPlaceAt, openClockCell } from './clock-cell.ts';
-import { ManualSleepers } from './manual-sleepers.ts';
+import { LoopHold } from './event-loop.ts';
+import { onAbort } from './on-abort.ts';
+
+/** The memory of a manual clock: byte offsets in a buffer. */
+export interface ClockPlace {
+  readonly buffer: SharedArrayBuffer;
+  readonly now: number;
+  readonly moves: number;
+  readonly nonce: number;
+  /** Its cell, if it is in a region. */
+  readonly offset?: number;
+  /** In a region of several processes, how often sleepers look at it, in milliseconds. */
+  readonly lookMs?: number;
+  /** The count of rings in such a region. */
+  readonly rings?: Int32Array<SharedArrayBuffer> | undefined;
+}
+
+/** The place of a clock in a region. */
+function clockPlaceAt(region: Region, offset: unknown): ClockPlace {
+  if (typeof offset !== 'number' || !isKind(region, offset, CLOCK_KIND)) {
+    throw new HandleError('ERR_HANDLE_INVALID', "no clock is at the handle's offset");
+  }
+  const { buffer, lookMs, rings } = region;
+  const [now, moves] = [offset + REGION_CLOCK.now, offset + REGION_CLOCK.moves];
+  return { buffer, now, moves, nonce: offset + CELL.nonce, lookMs, rings, offset };
+}
+
+/** The cell of the clock with a name, which `start` initializes if it is new. */
+function openClockCell(region: Region, name: string, start: (cell: number) => void): number {
+  const { cell } = namesOf(region).named(region, name, () => {
+    const place = allocateCell(region, REGION_CLOCK_BYTES, false);
+    publishCell(place, 'manual-clock');
+    start(place.offset);
+    return { cell: place.offset, clock: 0 };
+  });
+  if (isKind(region, cell, CLOCK_KIND)) return cell;
+  throw new HandleError('ERR_NAME_MISMATCH', `${shown(name)} is a limiter's name`);
+}
+
+interface Sleeper {
+  readonly untilUs: number;
+  readonly ref: boolean;
+  readonly wake: () => void;
+}
+
+/** This thread's async sleepers on a clock that is moved by hand. */
+class ManualSleepers {
+  /** Rings whenever the time changes. */
+  readonly #moves: Bell;
+  readonly #now: () => number;
+  readonly #sleepers = new Set<Sleeper>();
+  #cancelLook: (() => void) | undefined;
+  readonly #loop = new LoopHold();
+
+  constructor(moves: Bell, now: () => number) {
+    this.#moves = moves;
+    this.#now = now;
+  }
+
+  /** The instant at which the next one wakes; Infinity if none sleeps. */
+  nextUs(): number {
+    let nextUs = Number.POSITIVE_INFINITY;
+    for (const { untilUs } of this.#sleepers) nextUs = Math.min(nextUs, untilUs);
+    return nextUs;
+  }
+
+  /** Resolves when the clock reaches a future instant. */
+  sleep(
+    untilUs: number,
+    { ref, signal }: { readonly ref: boolean; readonly signal: AbortSignal | undefined },
+  ): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const unlink = onAbort(signal, (reason) => {
+        this.#remove(sleeper);
+        this.#restIfAlone();
+        reject(reason);
+      });
+      const wake = () => {
+        unlink();
+        resolve();
+      };
+      const sleeper: Sleeper = { untilUs, ref, wake };
+      this.#sleepers.add(sleeper);
+      if (ref) this.#loop.take();
+      if (this.#cancelLook === undefined) this.#look();
+    });
+  }
+
+  /** Wakes the sleepers that are due, and looks again when the clock moves. */
+  #look(): void {
+    // Request the alarm before reading the time, so that no move is missed.
+    const alarm = this.#moves.alarm();
+    const nowUs = this.#now();
+    for (const sleeper of this.#sleepers) {
+      if (nowUs < sleeper.untilUs) continue;
+      this.#remove(sleeper);
+      sleeper.wake();
+    }
+    this.#cancelLook = this.#moves.onRing(alarm, () => this.#look());
+    this.#restIfAlone();
+  }
+
+  #remove(sleeper: Sleeper): void {
+    if (this.#sleepers.delete(sleeper) && sleeper.ref) this.#loop.release();
+  }
+
+  #restIfAlone(): void {
+    if (this.#sleepers.size > 0) return;
+    this.#cancelLook?.();
+    this.#cancelLook = undefined;
+  }
+}
 
 /** The range in which a double counts quarters of a microsecond: about 71 years. */
 const MAX_MS = 2 ** 51 / 1000;

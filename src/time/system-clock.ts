@@ -1,6 +1,132 @@
-import { timers } from '../memory/timers.ts';
-import type { BlockingSleepOptions, Clock, ClockHandle, SleepOptions } from './clock.ts';
-import { sleep, sleepSync } from './sleep.ts';
+import { type Alarm, block } from '../memory/bell.ts';
+import { timers } from '../memory/runtime.ts';
+import { sharedBytes } from '../memory/shared-memory.ts';
+import { Alarms } from './alarms.ts';
+import type { BlockingSleepOptions, Clock, ClockHandle, Precision, SleepOptions } from './clock.ts';
+import { nextTurn } from './event-loop.ts';
+import { onAbort } from './on-abort.ts';
+import { hasLowTimerSlack, isPreciseByDefault, preciseByDefault } from './precise.ts';
+
+/** The longest delay of `setTimeout`: 24.8 days. A longer one fires at once. */
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+/**
+ * A timer of n ms may fire this much after n + 1 ms, so a strict sleep sets it this much earlier.
+ */
+const TIMER_LATE_US = 1_200;
+/** The longest delay of an alarm on an idle machine; a strict sleep sets it this much earlier. */
+const ALARM_LATE_US = 150;
+/** Shorter sleeps use alarms by default, because timers count whole milliseconds. */
+const SHORT_US = 2_000;
+/** Only from the second sleep within this time: starting the alarm thread takes tens of ms. */
+const OFTEN_US = 10e6;
+/** An alarm that rings this early belongs to a clock that a test has replaced. */
+const EARLY_US = 1_000;
+/** A sleep uses timers until it is this close to its end, then an alarm. */
+const NEAR_US = 20_000;
+const NEAR_MS = 8;
+/**
+ * `Atomics.wait` overshoots by less than this on an idle machine: by default, and with low slack.
+ */
+const BLOCKING_LATE_US = 200;
+const LOW_SLACK_LATE_US = 50;
+
+/** When the last sleep began that would use alarms by default. */
+let lastExactUs = Number.NEGATIVE_INFINITY;
+
+/** The alarms for the end of a sleep; undefined if it uses timers. */
+function alarmsFor(
+  nowUs: number,
+  untilUs: number,
+  { strict = false, precise = preciseByDefault() }: Precision,
+): Alarms | undefined {
+  if (precise !== undefined) return precise ? Alarms.ofThread() : undefined;
+  if (!strict && untilUs - nowUs >= SHORT_US) return undefined;
+  const agoUs = nowUs - lastExactUs;
+  // Another clock may have read a later time.
+  const isOften = agoUs >= 0 && agoUs <= OFTEN_US;
+  lastExactUs = nowUs;
+  return isOften ? Alarms.ofThread() : undefined;
+}
+
+/**
+ * Sleeps until `now()` reaches `untilUs`: a precise sleep on alarms, if there is an alarm thread,
+ * others on timers. By default, short and strict sleeps are precise. Timers count whole
+ * milliseconds and may fire up to one early (libuv/libuv#4773), so the clock is checked each time.
+ *
+ * At its end, a strict sleep polls the clock once per turn of the event loop, so other work goes
+ * on.
+ */
+export function sleep(
+  now: () => number,
+  untilUs: number,
+  { strict = false, precise, ref = true, signal }: SleepOptions = {},
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    // Alarms keep the event loop alive.
+    let alarms = ref ? alarmsFor(now(), untilUs, { strict, precise }) : undefined;
+    /** The instant of the last alarm set. */
+    let alarmUs = Number.NEGATIVE_INFINITY;
+    let stop: () => void = () => undefined;
+    const unlink = onAbort(signal, (reason) => {
+      stop();
+      reject(reason);
+    });
+    if (signal?.aborted) return;
+    const look = () => {
+      const nowUs = now();
+      const leftUs = untilUs - nowUs;
+      if (leftUs <= 0) {
+        unlink();
+        resolve();
+        return;
+      }
+      if (nowUs < alarmUs - EARLY_US) alarms = undefined;
+      if (alarms !== undefined && leftUs > NEAR_US) {
+        stop = onTimer(look, Math.floor(leftUs / 1000) - NEAR_MS, ref);
+        return;
+      }
+      const atUs = strict ? untilUs - ALARM_LATE_US : untilUs;
+      const ring = atUs > nowUs ? alarms?.set({ atUs, nowUs, strict }, look) : undefined;
+      if (ring !== undefined) alarmUs = atUs;
+      const ms = Math.floor((strict ? leftUs - TIMER_LATE_US : leftUs) / 1000);
+      stop = ring ?? (strict && ms < 1 ? nextTurn(look) : onTimer(look, ms, ref));
+    };
+    look();
+  });
+}
+
+function onTimer(look: () => void, ms: number, ref: boolean): () => void {
+  const timer = timers.start(look, Math.min(Math.max(ms, 1), MAX_TIMEOUT_MS));
+  // In browsers a timer is a number.
+  if (!ref) (timer as { unref?(): void }).unref?.();
+  return () => timers.stop(timer);
+}
+
+/** Never goes off, so a wait on it always times out. Created on first use. */
+let silence: Alarm | undefined;
+
+function silent(): Alarm {
+  silence ??= { words: new Int32Array(sharedBytes(Int32Array.BYTES_PER_ELEMENT)), at: 0, value: 0 };
+  return silence;
+}
+
+/**
+ * Blocks until `now()` reaches `untilUs` or the alarm goes off. A strict sleep spins for the last
+ * 50 us, or 200 us with the system's default timer slack.
+ */
+export function sleepSync(
+  now: () => number,
+  untilUs: number,
+  { strict = false, precise = isPreciseByDefault(), alarm = silent() }: BlockingSleepOptions = {},
+): void {
+  for (;;) {
+    const leftUs = untilUs - now();
+    if (leftUs <= 0) return;
+    const lateUs = precise && hasLowTimerSlack() ? LOW_SLACK_LATE_US : BLOCKING_LATE_US;
+    const us = strict ? leftUs - lateUs : leftUs;
+    if (us > 0 && block(alarm, us / 1000) === 'alarm') return;
+  }
+}
 
 /**
  * Reads the monotonic clock. In Node, `process.hrtime()` is cheapest and has one origin for all

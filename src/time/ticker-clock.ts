@@ -1,16 +1,15 @@
 import { HandleError } from '../errors.ts';
 import { checkOptions } from '../known-options.ts';
-import { readFields } from '../memory/read-fields.ts';
+import { readFields } from '../memory/handle.ts';
 import { checkFlag } from '../options.ts';
 import type { ClockHandle } from './clock.ts';
 import { isPreciseByDefault } from './precise.ts';
 import { systemClock } from './system-clock.ts';
-import { checkPeriod, createTickerCell, TickerCell } from './ticker-cell.ts';
-import { TickerReader } from './ticker-reader.ts';
+import { checkPeriod, createTickerCell, TickerCell, TickerReader } from './ticker-reader.ts';
 import { startTicker } from './ticker-thread.ts';
 
 /** Stops the tickers of clocks that are collected as garbage. */
-const dropped = new FinalizationRegistry<() => void>((stop) => stop());
+const dropped = /* @__PURE__ */ new FinalizationRegistry<() => void>((stop) => stop());
 
 /** Options of {@link TickerClock.create}. */
 export interface TickerClockOptions {

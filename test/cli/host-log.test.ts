@@ -7,7 +7,7 @@ import { EXISTING, openFile } from '../../src/host/region-file.ts';
 import { OPERATING } from '../../src/host/region-making.ts';
 import { HostRegion } from '../../src/host.ts';
 import { KeyedTokenBucket, TokenBucket } from '../../src/index.ts';
-import { timers } from '../../src/memory/timers.ts';
+import { timers } from '../../src/memory/runtime.ts';
 import { host, inRegion, regionWith } from './support/operated.ts';
 
 const LIMIT = { rate: 10, burst: 100 };

@@ -25,9 +25,9 @@ function read(path: string): string {
 
 const layout = { ...core, ...changes, ...fleet, ...strategy };
 const page = read('docs/memory-layout.md');
-/** The comments with which the files of the layout open, in the page's characters. */
+/** The comments with diagrams in the files of the layout, in the page's characters. */
 const comment = readdirSync(new URL('../../src/memory/layout', import.meta.url))
-  .map((name) => /^\/\*\*[\s\S]*?\*\//.exec(read(`src/memory/layout/${name}`))?.[0] ?? '')
+  .flatMap((name) => read(`src/memory/layout/${name}`).match(/^\/\*\*$[\s\S]*?^ \*\/$/gm) ?? [])
   .join('\n')
   .replaceAll(/[│║]/g, '|')
   .replaceAll(/^ \*/gm, '');

@@ -11,7 +11,7 @@ import { accessesTo } from '../../src/kernel/javascript.ts';
 import type { Imports, Opened } from '../../src/kernel/open.ts';
 import type { KernelName } from '../../src/memory/handle.ts';
 import type { Region } from '../../src/memory/region.ts';
-import { webAssembly } from '../../src/memory/web-assembly.ts';
+import { webAssembly } from '../../src/memory/shared-memory.ts';
 import { compiled } from './compiled.ts';
 import { type Fault, faultyWords, type Words } from './faults.ts';
 

@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { HostRegion } from '../../src/host.ts';
 import { type LimiterHandle, Semaphore } from '../../src/index.ts';
 import { OWNER, OWNER_BYTES, OWNER_COUNT, SEMAPHORE } from '../../src/memory/layout.ts';
-import { processOfMark } from '../../src/memory/thread-mark.ts';
+import { processOfMark } from '../../src/memory/thread.ts';
 import { compiled } from '../support/crew.ts';
 import { ask, hostPath, hostRegion, opened, startProcesses } from '../support/host.ts';
 import { replaceExchanges } from '../support/replaced-exchanges.ts';

@@ -4,8 +4,7 @@ import { constants } from 'node:os';
 import koffi from 'koffi';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { errorName } from '../../src/host/native.ts';
-import { allocateMemory } from '../../src/memory/shared-memory.ts';
-import type { WasmMemory } from '../../src/memory/web-assembly.ts';
+import { allocateMemory, type WasmMemory } from '../../src/memory/shared-memory.ts';
 import { hostPath } from '../support/host.ts';
 import { plant } from '../support/plant.ts';
 

@@ -24,7 +24,7 @@ import {
   REGION_UNFINISHED,
   REGION_VERSION,
 } from '../../src/memory/layout.ts';
-import { wasmMemories } from '../../src/memory/wasm-memories.ts';
+import { wasmMemories } from '../../src/memory/shared-memory.ts';
 import { hostPath, hostRegion } from '../support/host.ts';
 
 const BYTES = 65_536;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type * as Rounds from '../../src/host/watched-round.ts';
 import type * as Bells from '../../src/memory/bell.ts';
-import type * as Watching from '../../src/memory/round.ts';
+import type * as Watching from '../../src/memory/bell.ts';
 
 const PERIOD_MS = 15;
 
@@ -40,7 +40,7 @@ async function setUp({ periodMs = PERIOD_MS, room = 10, isAwake = true } = {}) {
   vi.resetModules();
   const { lookOutWith } = (await import('../../src/host/watched-round.ts')) as typeof Rounds;
   const { Bell } = (await import('../../src/memory/bell.ts')) as typeof Bells;
-  const { roundOf } = (await import('../../src/memory/round.ts')) as typeof Watching;
+  const { roundOf } = (await import('../../src/memory/bell.ts')) as typeof Watching;
   const lookouts: FakeLookout[] = [];
   lookOutWith(() => {
     const lookout = new FakeLookout(room);
@@ -53,7 +53,7 @@ async function setUp({ periodMs = PERIOD_MS, room = 10, isAwake = true } = {}) {
     const bell = new Bell(words, at, { lookMs: periodMs });
     return bell.onRing(bell.alarm(), wake);
   };
-  const { timers } = await import('../../src/memory/timers.ts');
+  const { timers } = await import('../../src/memory/runtime.ts');
   const starts = vi.spyOn(timers, 'start');
   /** How many timers are set in a time. */
   const timersIn = (ms: number) => {

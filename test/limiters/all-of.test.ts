@@ -14,7 +14,7 @@ import {
   TokenBucket,
 } from '../../src/index.ts';
 import { KeyedTokenBucket } from '../../src/keyed.ts';
-import type { Part } from '../../src/limiters/part.ts';
+import type { Part } from '../../src/limiters/limiter.ts';
 import { altered, perSecondAndMinute } from '../support/altered-part.ts';
 import { settled } from '../support/settled.ts';
 

@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { LeakyBucket, ManualClock, TokenBucket } from '../../src/index.ts';
-import { timers as loop } from '../../src/memory/timers.ts';
+import { timers as loop } from '../../src/memory/runtime.ts';
 import { SEED } from '../support/random.ts';
 
 const timers = () => process.getActiveResourcesInfo().filter((one) => one === 'Timeout').length;

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { variable } from '../../src/memory/environment.ts';
+import { variable } from '../../src/memory/runtime.ts';
 
 afterEach(() => {
   vi.unstubAllGlobals();

@@ -1,9 +1,9 @@
 import { expect, test, vi } from 'vitest';
 import { Region } from '../../src/index.ts';
 import { REGION } from '../../src/memory/layout.ts';
-import { Naming } from '../../src/memory/naming.ts';
+import { Naming } from '../../src/memory/names.ts';
 import { sharingOf } from '../../src/memory/sharing.ts';
-import { markOf } from '../../src/memory/thread-mark.ts';
+import { markOf } from '../../src/memory/thread.ts';
 
 const OTHER = 12_345;
 

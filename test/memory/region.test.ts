@@ -6,8 +6,7 @@ import {
   Region,
   TokenBucket,
 } from '../../src/index.ts';
-import { isShared } from '../../src/memory/shared-memory.ts';
-import { wasmMemories } from '../../src/memory/wasm-memories.ts';
+import { isShared, wasmMemories } from '../../src/memory/shared-memory.ts';
 import { Crew } from '../support/crew.ts';
 import { Gate } from '../support/gate.ts';
 import type { Allocated, AllocateJob } from '../workers/allocator.ts';

@@ -1,6 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import { WasmMemories } from '../../src/memory/wasm-memories.ts';
-import { type WasmMemory, webAssembly } from '../../src/memory/web-assembly.ts';
+import { WasmMemories, type WasmMemory, webAssembly } from '../../src/memory/shared-memory.ts';
 import { collectUntil } from '../support/collect.ts';
 
 function hold(memories: WasmMemories, region: number): WasmMemory | undefined {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { NOTES } from '../../src/kernel/limit-set/engine.ts';
-import { type WasmMemory, webAssembly } from '../../src/memory/web-assembly.ts';
+import { type WasmMemory, webAssembly } from '../../src/memory/shared-memory.ts';
 import { compiled } from '../explorer/compiled.ts';
 
 // Instances of the engine with all of its mutants in it.

@@ -1,4 +1,4 @@
-import type { WasmMemory } from '../../src/memory/web-assembly.ts';
+import type { WasmMemory } from '../../src/memory/shared-memory.ts';
 import { Instance, type Modules, newMemory, type Surroundings } from './engine.ts';
 import { Death, WATCHED_BYTES } from './recorder.ts';
 import type { Call, Poke, Scene } from './scene.ts';

@@ -1,4 +1,4 @@
-import type { WasmMemory } from '../../src/memory/web-assembly.ts';
+import type { WasmMemory } from '../../src/memory/shared-memory.ts';
 import { Instance, type ModuleName, type Modules, NONE } from './engine.ts';
 import type { Call, Poke, Scene } from './scene.ts';
 

@@ -1,5 +1,5 @@
 import { allOf, type Limiter, ManualClock, per, TokenBucket } from '../../src/index.ts';
-import type { Part } from '../../src/limiters/part.ts';
+import type { Part } from '../../src/limiters/limiter.ts';
 
 /** Ten a second and a hundred a minute, both full. */
 export function perSecondAndMinute() {

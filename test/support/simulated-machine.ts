@@ -1,6 +1,6 @@
 import { vi } from 'vitest';
-import { timers } from '../../src/memory/timers.ts';
-import { sleep } from '../../src/time/sleep.ts';
+import { timers } from '../../src/memory/runtime.ts';
+import { sleep } from '../../src/time/system-clock.ts';
 import { plant } from './plant.ts';
 
 /** With a longer delay, setTimeout fires at once. */

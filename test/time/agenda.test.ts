@@ -1,9 +1,8 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { Agenda, type Appointment } from '../../src/time/agenda.ts';
+import { Agenda, type Appointment, onInstant } from '../../src/time/agenda.ts';
 import type { Clock } from '../../src/time/clock.ts';
 import { ManualClock } from '../../src/time/manual-clock.ts';
 import { onAbort } from '../../src/time/on-abort.ts';
-import { onInstant } from '../../src/time/on-instant.ts';
 import { systemClock } from '../../src/time/system-clock.ts';
 import { settled } from '../support/settled.ts';
 

@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { ALARM, ALARM_BOARD, ALARM_BYTES } from '../../src/memory/layout.ts';
 import { AlarmBoard } from '../../src/time/alarm-board.ts';
-import { runAlarms } from '../../src/time/alarm-loop.ts';
+import { runAlarms } from '../../src/time/alarm-thread.ts';
 import { replaceExchanges } from '../support/replaced-exchanges.ts';
 
 // Runs the alarm thread's code in this thread, on a clock and with waits that the test answers.

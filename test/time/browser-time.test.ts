@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { ManualClock, Region, TokenBucket } from '../../src/index.ts';
-import { timers } from '../../src/memory/timers.ts';
-import { nextTurn } from '../../src/time/next-turn.ts';
+import { timers } from '../../src/memory/runtime.ts';
+import { nextTurn } from '../../src/time/event-loop.ts';
 import { plant } from '../support/plant.ts';
 
 // What browsers lack, taken away here; test/browser runs in real ones.

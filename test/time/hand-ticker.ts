@@ -1,7 +1,6 @@
 import { vi } from 'vitest';
 import { ManualClock } from '../../src/index.ts';
-import { createTickerCell } from '../../src/time/ticker-cell.ts';
-import { TickerReader } from '../../src/time/ticker-reader.ts';
+import { createTickerCell, TickerReader } from '../../src/time/ticker-reader.ts';
 
 /** A ticker that the test ticks by hand, and a reader of it. */
 export function handTicker(periodMs = 1) {

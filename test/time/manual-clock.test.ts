@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ManualClock, systemClock, TokenBucket } from '../../src/index.ts';
-import { timers } from '../../src/memory/timers.ts';
+import { timers } from '../../src/memory/runtime.ts';
 import { Crew } from '../support/crew.ts';
 import { Gate } from '../support/gate.ts';
 import type { Advanced, AdvanceJob } from '../workers/advancer.ts';

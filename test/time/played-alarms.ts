@@ -1,6 +1,6 @@
 import { vi } from 'vitest';
 import { ALARM_BOARD, ALARMS } from '../../src/memory/layout.ts';
-import { timers } from '../../src/memory/timers.ts';
+import { timers } from '../../src/memory/runtime.ts';
 import { AlarmBoard } from '../../src/time/alarm-board.ts';
 import { Alarms } from '../../src/time/alarms.ts';
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Alarms } from '../../src/time/alarms.ts';
 import type { SleepOptions } from '../../src/time/clock.ts';
-import { sleep } from '../../src/time/sleep.ts';
+import { sleep } from '../../src/time/system-clock.ts';
 import { Machine } from '../support/simulated-machine.ts';
 
 /** What a precise sleep asks of the alarm thread, and how that answers. */

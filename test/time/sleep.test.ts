@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Alarms } from '../../src/time/alarms.ts';
-import { sleep, sleepSync } from '../../src/time/sleep.ts';
+import { sleep, sleepSync } from '../../src/time/system-clock.ts';
 import { MAX_TIMEOUT_MS, Machine } from '../support/simulated-machine.ts';
 
 const DAY_MS = 86_400_000;

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { FixedWindow, HandleError, TickerClock } from '../../src/index.ts';
-import { createTickerCell } from '../../src/time/ticker-cell.ts';
+import { createTickerCell } from '../../src/time/ticker-reader.ts';
 import { Random, SEED } from '../support/random.ts';
 import { handTicker, trust } from './hand-ticker.ts';
 

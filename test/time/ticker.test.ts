@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { TICKER_CLOCK } from '../../src/memory/layout.ts';
-import { runTicker } from '../../src/time/ticker.ts';
-import { createTickerCell } from '../../src/time/ticker-cell.ts';
+import { createTickerCell } from '../../src/time/ticker-reader.ts';
+import { runTicker } from '../../src/time/ticker-thread.ts';
 
 // Runs the ticker's thread code in this thread; it ends when the mocked clock has no readings left.
 

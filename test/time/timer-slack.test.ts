@@ -1,7 +1,7 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import { afterEach, expect, test, vi } from 'vitest';
 import { checkWait } from '../../src/limiters/waiting.ts';
-import { hasLowTimerSlack, lowerTimerSlack } from '../../src/time/timer-slack.ts';
+import { hasLowTimerSlack, lowerTimerSlack } from '../../src/time/precise.ts';
 
 afterEach(() => {
   vi.unstubAllEnvs();
@@ -12,9 +12,9 @@ afterEach(() => {
 /** What a thread has that has just loaded the library. */
 async function fresh() {
   vi.resetModules();
-  const { hasLowTimerSlack } = await import('../../src/time/timer-slack.ts');
+  const { hasLowTimerSlack } = await import('../../src/time/precise.ts');
   const { isPreciseByDefault, preciseByDefault } = await import('../../src/time/precise.ts');
-  const { sleepSync } = await import('../../src/time/sleep.ts');
+  const { sleepSync } = await import('../../src/time/system-clock.ts');
   const { systemClock } = await import('../../src/time/system-clock.ts');
   return { hasLowTimerSlack, isPreciseByDefault, preciseByDefault, sleepSync, systemClock };
 }

@@ -1,6 +1,5 @@
 import { KeyedTokenBucket, Region, TokenBucket } from '../../src/index.ts';
-import { isShared } from '../../src/memory/shared-memory.ts';
-import { webAssembly } from '../../src/memory/web-assembly.ts';
+import { isShared, webAssembly } from '../../src/memory/shared-memory.ts';
 
 // Runs in its own process: keeps very many regions alive, and reports how they were made.
 

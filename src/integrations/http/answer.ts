@@ -1,4 +1,4 @@
-import type { Decision } from '../../limiters/decision.ts';
+import type { Decision } from '../../limiters/state.ts';
 import type { Fields } from './fields.ts';
 
 /** A response sent instead of the handler's. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Request, Response } from 'express';
-import type { Decision } from '../../limiters/decision.ts';
+import type { Decision } from '../../limiters/state.ts';
 import { checkPeer } from '../../peers.ts';
 import { addressKey } from './address-key.ts';
 import { Gate } from './gate.ts';

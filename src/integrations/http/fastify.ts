@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Decision } from '../../limiters/decision.ts';
+import type { Decision } from '../../limiters/state.ts';
 import { checkPeer } from '../../peers.ts';
 import { type AddressedRequest, addressKey } from './address-key.ts';
 import type { Fields } from './fields.ts';

@@ -1,5 +1,5 @@
-import type { Decision } from '../../limiters/decision.ts';
 import { rateLimitHeaders } from '../../limiters/headers.ts';
+import type { Decision } from '../../limiters/state.ts';
 import type { RequestLimits } from './options.ts';
 
 /** Header fields by name; undefined removes one that a middleware before has set. */

@@ -1,5 +1,5 @@
 import type { Key } from '../../kernel/keyed/hash.ts';
-import { checkDecision, type Decision } from '../../limiters/decision.ts';
+import { checkDecision, type Decision } from '../../limiters/state.ts';
 import { shown } from '../../options.ts';
 import { Reports } from '../callbacks/reports.ts';
 import { type Answer, failure, refusal } from './answer.ts';

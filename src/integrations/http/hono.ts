@@ -1,5 +1,5 @@
 import type { Context } from 'hono';
-import type { Decision } from '../../limiters/decision.ts';
+import type { Decision } from '../../limiters/state.ts';
 import { checkPeer } from '../../peers.ts';
 import { type AddressedContext, addressKey } from './address-key.ts';
 import type { Fields } from './fields.ts';

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Decision } from '../../limiters/decision.ts';
+import type { Decision } from '../../limiters/state.ts';
 import { shown } from '../../options.ts';
 import { addressKey } from './address-key.ts';
 import { Gate } from './gate.ts';

@@ -1,7 +1,7 @@
 import type { Key } from '../../kernel/keyed/hash.ts';
 import { checkOptions, type Known } from '../../known-options.ts';
-import type { Decision } from '../../limiters/decision.ts';
 import { type HeaderOptions, rateLimitHeaders } from '../../limiters/headers.ts';
+import type { Decision } from '../../limiters/state.ts';
 import { checkFlag, checkTokens, shown } from '../../options.ts';
 
 /** A limiter with a `decide` method: any of `zerotime` or `zerotime/redis`. */

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Decision } from '../../limiters/decision.ts';
+import type { Decision } from '../../limiters/state.ts';
 import type { Answer } from './answer.ts';
 import type { Fields } from './fields.ts';
 

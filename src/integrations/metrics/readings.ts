@@ -1,9 +1,9 @@
 import { HandleError, RateLimitError } from '../../errors.ts';
 import type { AdaptReadings } from '../../limiters/adaptation.ts';
-import { checkAtOnce, isPromising } from '../../limiters/at-once.ts';
 import type { KeyedFixedWindow } from '../../limiters/keyed-fixed-window.ts';
 import type { KeyedTokenBucket } from '../../limiters/keyed-token-bucket.ts';
-import type { KeyedStats, LimiterStats } from '../../limiters/stats.ts';
+import { checkAtOnce, isPromising } from '../../limiters/limiter.ts';
+import type { KeyedStats, LimiterStats } from '../../limiters/state.ts';
 import type { ThrottleStats } from '../../throttle/stats.ts';
 import type { FleetStats } from '../redis/fleet-bucket.ts';
 import type { RedisStats } from '../redis/redis-stats.ts';

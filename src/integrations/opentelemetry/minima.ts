@@ -1,7 +1,7 @@
 import { KeyedTokenBucket } from '../../limiters/keyed-token-bucket.ts';
 import type { LimiterHandle, SharedOptions } from '../../limiters/opening.ts';
 import { TokenBucket } from '../../limiters/token-bucket.ts';
-import { readFields } from '../../memory/read-fields.ts';
+import { readFields } from '../../memory/handle.ts';
 
 /** The minimum of each operation. */
 export interface MinimumLimit {

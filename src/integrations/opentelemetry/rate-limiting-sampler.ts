@@ -1,5 +1,5 @@
 import { type Sampler, SamplingDecision, type SamplingResult } from '@opentelemetry/api';
-import { checkAtOnce } from '../../limiters/at-once.ts';
+import { checkAtOnce } from '../../limiters/limiter.ts';
 import { shown } from '../../options.ts';
 import { byLimit, DROP } from './results.ts';
 

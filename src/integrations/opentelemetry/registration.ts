@@ -1,6 +1,6 @@
 import type * as WorkerThreads from 'node:worker_threads';
 import type { Sampler } from '@opentelemetry/api';
-import { nodeModule } from '../../memory/node-module.ts';
+import { nodeModule } from '../../memory/runtime.ts';
 import { samplerFrom } from './sampler-from.ts';
 import { ThreadFlush } from './thread-flush.ts';
 

@@ -1,6 +1,5 @@
 import type * as WorkerThreads from 'node:worker_threads';
-import { variable } from '../../memory/environment.ts';
-import { nodeModule } from '../../memory/node-module.ts';
+import { nodeModule, variable } from '../../memory/runtime.ts';
 import { checkNumber, shown } from '../../options.ts';
 import type { ConsistentSamplerOptions } from './consistent-options.ts';
 import { ConsistentRateLimitingSampler } from './consistent-sampler.ts';

@@ -9,9 +9,9 @@ import {
 } from '../../kernel/arrivals/host.ts';
 import { TokenBucket } from '../../limiters/token-bucket.ts';
 import { nonceOf } from '../../memory/cell.ts';
-import { readFields } from '../../memory/read-fields.ts';
+import { readFields } from '../../memory/handle.ts';
 import { Region } from '../../memory/region.ts';
-import { memoryOf } from '../../memory/region-memory.ts';
+import { memoryOf } from '../../memory/shared-memory.ts';
 import type { Clock } from '../../time/clock.ts';
 import { Minima } from './minima.ts';
 import type { Policy } from './policy.ts';

@@ -1,7 +1,12 @@
 import type { Key } from '../../kernel/keyed/hash.ts';
 import { checkOptions, type Known } from '../../known-options.ts';
-import { checkAtOnce } from '../../limiters/at-once.ts';
-import { checkLimiter, isKeyed, type Limiter, type WaitOptions } from '../../limiters/limiter.ts';
+import {
+  checkAtOnce,
+  checkLimiter,
+  isKeyed,
+  type Limiter,
+  type WaitOptions,
+} from '../../limiters/limiter.ts';
 import type { Semaphore } from '../../limiters/semaphore.ts';
 import { checkWait } from '../../limiters/waiting.ts';
 import { checkFlag, checkNumber, checkSpanMs, shown } from '../../options.ts';

@@ -1,8 +1,7 @@
 import { RateLimitError } from '../../errors.ts';
 import type { Key } from '../../kernel/keyed/hash.ts';
-import { Lane, within } from '../../limiters/lane.ts';
 import { isKeyed } from '../../limiters/limiter.ts';
-import { meet, meetNow } from '../../limiters/meeting.ts';
+import { Lane, meet, meetNow, within } from '../../limiters/meeting.ts';
 import { queueFull, timedOut } from '../../limiters/waiting.ts';
 import type { Outgoing, OutgoingLimiter } from './options.ts';
 import { type Answer, retryAfterMs } from './retry-after.ts';

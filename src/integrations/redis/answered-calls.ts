@@ -1,7 +1,7 @@
 import { NEVER } from '../../kernel/bucket/kernel.ts';
 import { type BucketCalls, REFUSED } from '../../limiters/bucket-calls.ts';
-import { type Decision, decisionOf, type LimitState } from '../../limiters/decision.ts';
 import type { Schedules } from '../../limiters/limit.ts';
+import { type Decision, decisionOf, type LimitState } from '../../limiters/state.ts';
 import { exceeds } from '../../limiters/waiting.ts';
 import { checkSpanMs, checkTokens } from '../../options.ts';
 import { systemClock } from '../../time/system-clock.ts';

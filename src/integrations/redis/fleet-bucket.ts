@@ -1,9 +1,7 @@
 import { RateLimitError } from '../../errors.ts';
 import { checkOptions, type Known } from '../../known-options.ts';
-import type { Description } from '../../limiters/described.ts';
-import type { OpenOptions } from '../../limiters/opening.ts';
-import { checkShared } from '../../limiters/opening.ts';
-import type { LimiterStats } from '../../limiters/stats.ts';
+import { checkShared, type OpenOptions } from '../../limiters/opening.ts';
+import type { Description, LimiterStats } from '../../limiters/state.ts';
 import type { KernelName } from '../../memory/handle.ts';
 import type { Region } from '../../memory/region.ts';
 import { checkMade } from '../../options.ts';

@@ -1,8 +1,6 @@
-import { PROMISES } from '../../limiters/at-once.ts';
 import type { BucketCalls } from '../../limiters/bucket-calls.ts';
-import type { Decision } from '../../limiters/decision.ts';
-import { Described } from '../../limiters/described.ts';
-import type { Waited, WaitOptions } from '../../limiters/limiter.ts';
+import { PROMISES, type Waited, type WaitOptions } from '../../limiters/limiter.ts';
+import { type Decision, Described } from '../../limiters/state.ts';
 import { checkWait, type WaitCount, waitedSince } from '../../limiters/waiting.ts';
 import { checkMade, checkObject, checkSpanMs, checkTokens } from '../../options.ts';
 import { systemClock } from '../../time/system-clock.ts';

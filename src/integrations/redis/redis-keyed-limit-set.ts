@@ -1,6 +1,5 @@
 import type { Key } from '../../kernel/keyed/hash.ts';
 import { joined, type Known } from '../../known-options.ts';
-import type { Description } from '../../limiters/described.ts';
 import { KeyedLimitSet } from '../../limiters/keyed-limit-set.ts';
 import {
   type ContinuousLimit,
@@ -9,6 +8,7 @@ import {
   type SeveralLimits,
   schedulesOf,
 } from '../../limiters/limit.ts';
+import type { Description } from '../../limiters/state.ts';
 import { type BucketArguments, RedisKeyedBucket } from './redis-keyed-bucket.ts';
 import { RedisLimitSet } from './redis-limit-set.ts';
 import { checkRedisOptions, PREFIX_OPTIONS, type PrefixOptions } from './redis-options.ts';

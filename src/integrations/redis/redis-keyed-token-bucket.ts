@@ -1,6 +1,5 @@
 import type { Key } from '../../kernel/keyed/hash.ts';
 import { joined, type Known } from '../../known-options.ts';
-import type { Description } from '../../limiters/described.ts';
 import { KeyedTokenBucket } from '../../limiters/keyed-token-bucket.ts';
 import {
   type BucketLimit,
@@ -9,6 +8,7 @@ import {
   type LimitChange,
   scheduleOf,
 } from '../../limiters/limit.ts';
+import type { Description } from '../../limiters/state.ts';
 import { type BucketArguments, RedisKeyedBucket } from './redis-keyed-bucket.ts';
 import { checkRedisOptions, PREFIX_OPTIONS, type PrefixOptions } from './redis-options.ts';
 import { RedisTokenBucket } from './redis-token-bucket.ts';

@@ -1,6 +1,4 @@
 import { checkOptions, joined, type Known } from '../../known-options.ts';
-import type { Decision } from '../../limiters/decision.ts';
-import type { Description } from '../../limiters/described.ts';
 import {
   type ContinuousLimit,
   changeOf,
@@ -10,6 +8,7 @@ import {
   schedulesOf,
 } from '../../limiters/limit.ts';
 import { LimitSet } from '../../limiters/limit-set.ts';
+import type { Decision, Description } from '../../limiters/state.ts';
 import { Waiters } from '../../limiters/waiting.ts';
 import { LocalShare } from './local-share.ts';
 import { RedisBucket } from './redis-bucket.ts';

@@ -1,8 +1,8 @@
 import { LATER, NEVER } from '../../kernel/bucket/kernel.ts';
 import type { BucketCalls } from '../../limiters/bucket-calls.ts';
 import { exceeds, queueFull, timedOut, type Wait, type WaitCount } from '../../limiters/waiting.ts';
+import { sleepOrWake } from '../../time/agenda.ts';
 import type { SleepOptions } from '../../time/clock.ts';
-import { sleepOrWake } from '../../time/sleep-or-wake.ts';
 import { systemClock } from '../../time/system-clock.ts';
 import type { AskedBucket } from './answered-calls.ts';
 import type { Answers } from './answers.ts';

@@ -1,5 +1,4 @@
 import { checkOptions, joined, type Known } from '../../known-options.ts';
-import type { Description } from '../../limiters/described.ts';
 import {
   type BucketLimit,
   changedSchedule,
@@ -7,6 +6,7 @@ import {
   type LimitChange,
   scheduleOf,
 } from '../../limiters/limit.ts';
+import type { Description } from '../../limiters/state.ts';
 import { TokenBucket } from '../../limiters/token-bucket.ts';
 import { Waiters } from '../../limiters/waiting.ts';
 import { LocalShare } from './local-share.ts';

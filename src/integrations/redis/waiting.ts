@@ -1,6 +1,6 @@
 import type { RateLimitError } from '../../errors.ts';
+import { sleepOrWake } from '../../time/agenda.ts';
 import { onAbort } from '../../time/on-abort.ts';
-import { sleepOrWake } from '../../time/sleep-or-wake.ts';
 import { systemClock } from '../../time/system-clock.ts';
 import { unreachable } from './server-error.ts';
 import type { ServerNode } from './server-node.ts';

@@ -1,6 +1,5 @@
 import { HandleError } from '../../errors.ts';
-import { type CellPlace, openCell, publishCell } from '../../memory/cell.ts';
-import { Configurations } from '../../memory/configurations.ts';
+import { type CellPlace, Configurations, openCell, publishCell } from '../../memory/cell.ts';
 import {
   type CellKind,
   ENTRY,

@@ -10,7 +10,7 @@ import {
   STRIPE_COUNT,
 } from '../../memory/layout.ts';
 import { Region } from '../../memory/region.ts';
-import { memoryOf } from '../../memory/region-memory.ts';
+import { memoryOf } from '../../memory/shared-memory.ts';
 import { fail } from '../bucket/engine.ts';
 import { WHEN_FULL, type WhenFull } from '../constants.ts';
 

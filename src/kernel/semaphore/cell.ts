@@ -1,6 +1,11 @@
 import { HandleError } from '../../errors.ts';
-import { allocateCell, type CellPlace, openCell, publishCell } from '../../memory/cell.ts';
-import { Configurations } from '../../memory/configurations.ts';
+import {
+  allocateCell,
+  type CellPlace,
+  Configurations,
+  openCell,
+  publishCell,
+} from '../../memory/cell.ts';
 import {
   CELL,
   HIGH_HALF,

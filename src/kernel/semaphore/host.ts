@@ -1,8 +1,7 @@
 import type { Bell } from '../../memory/bell.ts';
 import { type CellPlace, identityOf } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
-import { atThreadEnd } from '../../memory/thread-id.ts';
-import { markOf } from '../../memory/thread-mark.ts';
+import { atThreadEnd, markOf } from '../../memory/thread.ts';
 import type { LimiterStats } from '../bucket/kernel.ts';
 import { DUE_PER_MS, NO_PERMIT, SERVED } from '../constants.ts';
 import { Counters } from '../counters.ts';

@@ -1,8 +1,7 @@
 import { Bell } from '../../memory/bell.ts';
 import type { CellPlace } from '../../memory/cell.ts';
 import { OWNER, OWNER_BYTES, OWNER_COUNT, SEMAPHORE } from '../../memory/layout.ts';
-import { hasThreadIds } from '../../memory/thread-id.ts';
-import { markOf } from '../../memory/thread-mark.ts';
+import { hasThreadIds, markOf } from '../../memory/thread.ts';
 import type { EngineResults } from '../bucket/engine.ts';
 import { semaphores as build } from '../build/modules.ts';
 import { EngineModule } from '../open.ts';

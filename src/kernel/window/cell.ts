@@ -1,7 +1,12 @@
 import { HandleError } from '../../errors.ts';
 import { Bell } from '../../memory/bell.ts';
-import { allocateCell, type CellPlace, openCell, publishCell } from '../../memory/cell.ts';
-import { Configurations } from '../../memory/configurations.ts';
+import {
+  allocateCell,
+  type CellPlace,
+  Configurations,
+  openCell,
+  publishCell,
+} from '../../memory/cell.ts';
 import {
   CELL,
   INDEX_BITS,

@@ -1,6 +1,11 @@
 import { HandleError } from '../../errors.ts';
-import { allocateCell, type CellPlace, openCell, publishCell } from '../../memory/cell.ts';
-import { Configurations } from '../../memory/configurations.ts';
+import {
+  allocateCell,
+  type CellPlace,
+  Configurations,
+  openCell,
+  publishCell,
+} from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
 import { CELL, SOMETIMES, SOMETIMES_BYTES } from '../../memory/layout.ts';
 import type { Region } from '../../memory/region.ts';

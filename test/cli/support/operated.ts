@@ -1,5 +1,5 @@
 import { HostRegion } from '../../../src/host.ts';
-import { handleOfName, kindAt } from '../../../src/limiters/named-limiter.ts';
+import { handleOfName, kindAt } from '../../../src/limiters/opening.ts';
 import { CELLS, type Terms } from '../../../src/limiters/terms.ts';
 import type { CellKind } from '../../../src/memory/layout.ts';
 import { namesIn } from '../../../src/memory/names.ts';

@@ -8,7 +8,7 @@ import {
   type RedisTokenBucketOptions,
 } from '../../../src/integrations/redis.ts';
 import { LATER, NEVER } from '../../../src/kernel/bucket/kernel.ts';
-import { type Decision, decisionOf } from '../../../src/limiters/decision.ts';
+import { type Decision, decisionOf } from '../../../src/limiters/state.ts';
 import { part, Random, SEED } from '../../support/random.ts';
 import { PACKAGES, remote } from './connections.ts';
 import { LACKS_REDIS } from './server.ts';

@@ -12,8 +12,8 @@ import {
 } from '../../../src/index.ts';
 import type { RemoteBucket, RemoteReceipt } from '../../../src/integrations/redis/remote-bucket.ts';
 import { LATER, NEVER } from '../../../src/kernel/bucket/kernel.ts';
-import { decisionOf } from '../../../src/limiters/decision.ts';
 import { changedSchedule, changeOf } from '../../../src/limiters/limit.ts';
+import { decisionOf } from '../../../src/limiters/state.ts';
 import type { Random } from '../../support/random.ts';
 import { type Connection, remote } from './connections.ts';
 

@@ -1,6 +1,6 @@
 import { HandleError } from '../../../errors.ts';
 import { joined, type Known } from '../../../known-options.ts';
-import { readFields } from '../../../memory/read-fields.ts';
+import { readFields } from '../../../memory/handle.ts';
 import { checkNumber, checkObject, shown } from '../../../options.ts';
 import { CHOICES, type ConsistentSamplerOptions } from '../consistent-options.ts';
 import {

@@ -1,6 +1,6 @@
 import { HandleError } from '../../../errors.ts';
 import { STRATEGY_BOARD, STRATEGY_PLACE } from '../../../memory/layout/strategy.ts';
-import { sharedBytes } from '../../../memory/shared-bytes.ts';
+import { sharedBytes } from '../../../memory/shared-memory.ts';
 import { systemClock } from '../../../time/system-clock.ts';
 
 const PLACES = 2;

@@ -1,6 +1,6 @@
 import type * as Http from 'node:http';
 import { context, createContextKey, ROOT_CONTEXT } from '@opentelemetry/api';
-import { nodeModule } from '../../../memory/node-module.ts';
+import { nodeModule } from '../../../memory/runtime.ts';
 
 /** A request for a strategy. */
 export interface StrategyRequest {

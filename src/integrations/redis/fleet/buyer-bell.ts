@@ -1,6 +1,6 @@
 import { Bell } from '../../../memory/bell.ts';
+import { sleepOrWake } from '../../../time/agenda.ts';
 import type { Clock } from '../../../time/clock.ts';
-import { sleepOrWake } from '../../../time/sleep-or-wake.ts';
 
 /**
  * Wakes the buyer: any thread can ring it. A resting buyer does not keep the event loop alive;

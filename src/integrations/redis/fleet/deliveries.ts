@@ -1,8 +1,8 @@
 import type { Reservation } from '../../../limiters/reservation.ts';
 import { timedOut } from '../../../limiters/waiting.ts';
+import { onInstant } from '../../../time/agenda.ts';
 import type { Clock } from '../../../time/clock.ts';
 import { onAbort } from '../../../time/on-abort.ts';
-import { onInstant } from '../../../time/on-instant.ts';
 import type { Stock } from './stock.ts';
 
 /** The options that end a wait early. */

@@ -1,5 +1,5 @@
 import { HandleError } from '../../../errors.ts';
-import { kindAt } from '../../../limiters/named-limiter.ts';
+import { kindAt } from '../../../limiters/opening.ts';
 import { allocateCell, publishCell } from '../../../memory/cell.ts';
 import { FLEET_CELL, FLEET_CELL_BYTES, FLEET_STOCK_BYTES } from '../../../memory/layout/fleet.ts';
 import type { Region } from '../../../memory/region.ts';

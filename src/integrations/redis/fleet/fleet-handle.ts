@@ -1,7 +1,7 @@
 import { HandleError } from '../../../errors.ts';
 import { TokenBucket } from '../../../limiters/token-bucket.ts';
+import { readFields } from '../../../memory/handle.ts';
 import { FLEET_STOCK_BYTES } from '../../../memory/layout/fleet.ts';
-import { readFields } from '../../../memory/read-fields.ts';
 import { Region } from '../../../memory/region.ts';
 import { isShared } from '../../../memory/shared-memory.ts';
 import type { ClockHandle } from '../../../time/clock.ts';

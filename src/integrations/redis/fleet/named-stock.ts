@@ -1,9 +1,9 @@
 import type { Known } from '../../../known-options.ts';
-import { handleOfName } from '../../../limiters/named-limiter.ts';
-import type { OpenOptions } from '../../../limiters/opening.ts';
 import {
   checkShared,
+  handleOfName,
   type LimiterHandle,
+  type OpenOptions,
   openByName,
   type SharedOptions,
 } from '../../../limiters/opening.ts';

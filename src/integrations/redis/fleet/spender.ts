@@ -1,7 +1,7 @@
 import { RateLimitError } from '../../../errors.ts';
 import { checkOptions } from '../../../known-options.ts';
-import { Described, type Description } from '../../../limiters/described.ts';
 import type { Waited, WaitOptions } from '../../../limiters/limiter.ts';
+import { Described, type Description } from '../../../limiters/state.ts';
 import {
   AT_ONCE,
   checkWait,
@@ -10,7 +10,7 @@ import {
   Waiters,
   waitedSince,
 } from '../../../limiters/waiting.ts';
-import { readFields } from '../../../memory/read-fields.ts';
+import { readFields } from '../../../memory/handle.ts';
 import { checkMade, checkTokens } from '../../../options.ts';
 import { attachClock } from '../../../time/attach-clock.ts';
 import type { Clock, ClockHandle } from '../../../time/clock.ts';

@@ -1,6 +1,6 @@
 import { HandleError } from '../../../errors.ts';
 import type { ContinuousLimit } from '../../../limiters/limit.ts';
-import { readFields } from '../../../memory/read-fields.ts';
+import { readFields } from '../../../memory/handle.ts';
 import { checkNumber, shown } from '../../../options.ts';
 import type { BuyingTerms } from './buying-rule.ts';
 

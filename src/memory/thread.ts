@@ -1,4 +1,5 @@
-import { nodeModule } from './node-module.ts';
+import type { Region } from './region.ts';
+import { nodeModule } from './runtime.ts';
 
 /** The parts of `node:worker_threads` used here. */
 interface Threads {
@@ -24,12 +25,12 @@ export function hasThreadIds(): boolean {
  * Identifies this thread in its process: the worker's `threadId` in Node.js 20.16 and later, a
  * random number elsewhere. Integers from 0 to 2^31 - 2.
  */
-export function ownThreadId(): number {
+function ownThreadId(): number {
   known ??= threads()?.threadId ?? RANDOM_FROM + Math.floor(Math.random() * (RANDOM_FROM - 1));
   return known;
 }
 
-const ends = new Map<string, () => void>();
+const ends = /* @__PURE__ */ new Map<string, () => void>();
 
 /**
  * Calls `end` when this worker thread of Node.js ends by itself. A thread that is terminated runs no
@@ -43,4 +44,23 @@ export function atThreadEnd(name: string, end: () => void): void {
     });
   }
   ends.set(name, end);
+}
+
+/** The bits of a mark for the thread, in a region of several processes. */
+const THREAD_BITS = 20;
+const THREAD_MASK = 2 ** THREAD_BITS - 1;
+
+/**
+ * Identifies a thread in a region by a positive integer. In a region of several processes, it
+ * combines the process's entry with the low bits of the thread's id.
+ */
+export function markOf(region: Region, threadId: number = ownThreadId()): number {
+  const { sharing } = region;
+  if (sharing === undefined) return threadId + 1;
+  return sharing.process * 2 ** THREAD_BITS + (threadId & THREAD_MASK) + 1;
+}
+
+/** The entry of the process in a mark of such a region. */
+export function processOfMark(mark: number): number {
+  return (mark - 1) >>> THREAD_BITS;
 }

@@ -20,3 +20,33 @@ export const timers = {
   startTurn: setImmediate && ((action: () => void): Turn => setImmediate(action)),
   stopTurn: (turn: Turn): void => clearImmediate?.(turn),
 };
+
+/** The part of Deno used here. */
+interface Deno {
+  readonly permissions?: {
+    querySync?(wanted: { name: 'env'; variable: string }): { readonly state: string };
+  };
+}
+
+/**
+ * A variable of the environment; undefined where there is none, or where Deno has not been allowed
+ * to read it. Deno would ask its user.
+ */
+export function variable(name: string): string | undefined {
+  const { Deno: deno } = globalThis as { readonly Deno?: Deno };
+  try {
+    const access = deno?.permissions?.querySync?.({ name: 'env', variable: name });
+    if (access !== undefined && access.state !== 'granted') return undefined;
+    return globalThis.process?.env?.[name];
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * A module of Node.js; undefined before 20.16 and 22.3, and outside Node.js. Its name is computed,
+ * because bundlers for browsers would follow it and fail.
+ */
+export function nodeModule<T>(name: string): T | undefined {
+  return globalThis.process?.getBuiltinModule?.(['node', name].join(':')) as T | undefined;
+}

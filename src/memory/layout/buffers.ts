@@ -1,0 +1,76 @@
+/**
+ * Shared clocks have their own buffers, outside any region. An empty line on either side keeps
+ * other data off the line that threads poll:
+ *
+ *     manual clock         0 │ now f64 │ moves i32 │ nonce i32 │
+ *     ticker clock    line 1 │ now f64 │ periodUs f64 │ beats i32 │ nonce i32 │ - │
+ *
+ * A manual clock in a region:
+ *
+ *     line 0     │ - │ kind i32 │ nonce i32 │ moves i32 │ - │ now f64 │
+ */
+import { LINE_BYTES } from './lines.ts';
+
+/** Byte offsets in a manual clock's buffer. */
+export const MANUAL_CLOCK = { now: 0, moves: 8, nonce: 12 } as const;
+export const MANUAL_CLOCK_BYTES = 16;
+/** Byte offsets in the cell of a manual clock in a region. */
+export const REGION_CLOCK = { moves: 16, now: 24 } as const;
+export const REGION_CLOCK_BYTES = LINE_BYTES;
+
+/** Byte offsets in a ticker clock's buffer. */
+export const TICKER_CLOCK = {
+  now: LINE_BYTES,
+  periodUs: LINE_BYTES + 8,
+  beats: LINE_BYTES + 16,
+  nonce: LINE_BYTES + 20,
+} as const;
+export const TICKER_CLOCK_BYTES = 3 * LINE_BYTES;
+
+/**
+ * The alarm board of a process has its own buffer, outside any region. An empty line keeps other
+ * data off the line of its head:
+ *
+ *     head     line 1     │ thread i32 │ running i32 │ threads i32 │ bell i32 │ earliest i64 │ used i32 │ - │
+ *     alarm    line 2..   │ due i64 │ rings i32 │ - │                                  512 of them
+ */
+
+/** Byte offsets in an alarm board: its head, and the first alarm. */
+export const ALARM_BOARD = {
+  thread: LINE_BYTES,
+  running: LINE_BYTES + 4,
+  threads: LINE_BYTES + 8,
+  bell: LINE_BYTES + 12,
+  earliest: LINE_BYTES + 16,
+  used: LINE_BYTES + 24,
+  alarms: 2 * LINE_BYTES,
+} as const;
+/** Byte offsets in an alarm. */
+export const ALARM = { due: 0, rings: 8 } as const;
+export const ALARM_BYTES = 16;
+/** The most sleeps, of all threads, that can be near their ends at the same time. */
+export const ALARMS = 512;
+export const ALARM_BOARD_BYTES = ALARM_BOARD.alarms + ALARMS * ALARM_BYTES;
+
+/**
+ * The list of words that a lookout watches has its own buffer, outside any region. An empty line
+ * keeps other data off the line of its head:
+ *
+ *     head     line 1     │ end i32 │ looks i32 │ used i32 │ added i32 │ - │
+ *     watch    line 2..   │ place i32 │ value i32 │            4,096 of them
+ */
+
+/** Byte offsets in the list of a lookout: its head, and the first watch. */
+export const WATCH_LIST = {
+  end: LINE_BYTES,
+  looks: LINE_BYTES + 4,
+  used: LINE_BYTES + 8,
+  added: LINE_BYTES + 12,
+  watches: 2 * LINE_BYTES,
+} as const;
+/** Byte offsets in a watch. */
+export const WATCH = { place: 0, value: 4 } as const;
+export const WATCH_BYTES = 8;
+/** The most words that a lookout watches; timers look at the others. */
+export const WATCHES = 4096;
+export const WATCH_LIST_BYTES = WATCH_LIST.watches + WATCHES * WATCH_BYTES;
