@@ -1,5 +1,5 @@
 import type { LimitOutcome, Outcome } from '../kernel/bucket/kernel.ts';
-import { wholeOf } from '../kernel/limit-set/engine.ts';
+import { wholeOf } from '../kernel/limit-set/cell.ts';
 import { shown } from '../options.ts';
 
 /** The state of one limit after a decision. */

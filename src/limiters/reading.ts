@@ -1,4 +1,4 @@
-import type { ClockReader } from '../kernel/window/kernel.ts';
+import type { ClockReader } from '../kernel/window/host.ts';
 import type { Clock } from '../time/clock.ts';
 
 /** Reads a clock and keeps the latest reading. */

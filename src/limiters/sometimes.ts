@@ -1,4 +1,4 @@
-import type { SometimesKernel } from '../kernel/window/kernel.ts';
+import type { SometimesKernel } from '../kernel/window/host.ts';
 import {
   checkOccasions,
   createSometimesCell,
@@ -11,13 +11,13 @@ import type { KernelName } from '../memory/handle.ts';
 import { checkMade, shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
 import { Described, type Description } from './described.ts';
-import type { OpenOptions } from './opening.ts';
 import {
   checkShared,
   find,
   handleOf,
   type LimiterHandle,
   type OpenLimiter,
+  type OpenOptions,
   openByName,
   type SharedOptions,
 } from './opening.ts';
