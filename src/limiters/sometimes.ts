@@ -1,4 +1,4 @@
-import type { SometimesKernel } from '../kernel/window/kernel.ts';
+import type { SometimesKernel } from '../kernel/window/host.ts';
 import {
   checkOccasions,
   createSometimesCell,

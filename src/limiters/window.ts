@@ -1,6 +1,6 @@
 import type { Receipt } from '../kernel/bucket/kernel.ts';
 import { windowChanges } from '../kernel/window/cell.ts';
-import type { ClockReader, WindowKernel } from '../kernel/window/kernel.ts';
+import type { ClockReader, WindowKernel } from '../kernel/window/host.ts';
 import type { Change } from '../kernel/window/limit.ts';
 import { checkOptions, type Known } from '../known-options.ts';
 import type { Bell } from '../memory/bell.ts';

@@ -3,7 +3,7 @@ import {
   createSemaphoreCell,
   openSemaphoreCell,
 } from '../../src/kernel/semaphore/cell.ts';
-import type { SemaphoreEngine } from '../../src/kernel/semaphore/engine.ts';
+import type { SemaphoreEngine } from '../../src/kernel/semaphore/owners.ts';
 import { LatencyWindow } from '../../src/kernel/semaphore/latency-window.ts';
 import { Region } from '../../src/limiters/region.ts';
 import { nonceOf } from '../../src/memory/cell.ts';

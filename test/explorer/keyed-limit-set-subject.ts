@@ -2,8 +2,12 @@ import type { Receipt } from '../../src/kernel/bucket/kernel.ts';
 import { continuous, type Schedule } from '../../src/kernel/bucket/schedule.ts';
 import { SOLE_HOLDER, type WhenFull } from '../../src/kernel/constants.ts';
 import type { Limits } from '../../src/kernel/keyed/cell.ts';
-import { createLimitSetCell, openLimitSetCell } from '../../src/kernel/limit-set/cell.ts';
-import { type LimitSetEngine, setImports } from '../../src/kernel/limit-set/engine.ts';
+import {
+  createLimitSetCell,
+  type LimitSetEngine,
+  openLimitSetCell,
+  setImports,
+} from '../../src/kernel/limit-set/cell.ts';
 import { HostedKeyedLimitSet } from '../../src/kernel/limit-set/host.ts';
 import { freeSlots } from '../../src/kernel/limit-set/slots.ts';
 import { Region } from '../../src/limiters/region.ts';

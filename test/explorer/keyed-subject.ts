@@ -72,7 +72,8 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
         case 'decide':
           return verdict(buckets.decide(NOW_US, a));
         case 'refund':
-          return buckets.returnTokens(NOW_US, a) ?? null;
+          buckets.returnTokens(NOW_US, a);
+          return null;
         case 'cancel':
           return receipt === undefined ? null : buckets.cancel(receipt);
         case 'balance':

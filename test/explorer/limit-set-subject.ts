@@ -1,7 +1,11 @@
 import { continuous, type Schedule } from '../../src/kernel/bucket/schedule.ts';
 import type { Limits } from '../../src/kernel/keyed/cell.ts';
-import { createLimitSetCell, openLimitSetCell } from '../../src/kernel/limit-set/cell.ts';
-import { type LimitSetEngine, setImports } from '../../src/kernel/limit-set/engine.ts';
+import {
+  createLimitSetCell,
+  type LimitSetEngine,
+  openLimitSetCell,
+  setImports,
+} from '../../src/kernel/limit-set/cell.ts';
 import { HostedLimitSet } from '../../src/kernel/limit-set/host.ts';
 import { Region } from '../../src/limiters/region.ts';
 import { nonceOf } from '../../src/memory/cell.ts';

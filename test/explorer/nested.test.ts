@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { NOTES, reportedOutcome } from '../../src/kernel/limit-set/engine.ts';
+import { NOTES, reportedOutcome } from '../../src/kernel/limit-set/cell.ts';
 import { MAX_LIMITS } from '../../src/memory/layout.ts';
 import { Preemption } from '../support/preemption.ts';
 import * as adapt from './adapt-subject.ts';

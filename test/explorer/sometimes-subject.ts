@@ -1,6 +1,5 @@
 import { Region, Sometimes } from '../../src/index.ts';
-import type { WindowEngine } from '../../src/kernel/window/host.ts';
-import type { ClockReader, SometimesKernel } from '../../src/kernel/window/kernel.ts';
+import type { ClockReader, SometimesKernel, WindowEngine } from '../../src/kernel/window/host.ts';
 import { HostedSometimes, openSometimesCell } from '../../src/kernel/window/sometimes.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';

@@ -3,8 +3,7 @@ import { Region } from '../../src/index.ts';
 import { LATER, NEVER, type Place } from '../../src/kernel/bucket/kernel.ts';
 import { continuous, type Schedule } from '../../src/kernel/bucket/schedule.ts';
 import type { Limits } from '../../src/kernel/keyed/cell.ts';
-import { createLimitSetCell } from '../../src/kernel/limit-set/cell.ts';
-import { limitSets } from '../../src/kernel/limit-set/engine.ts';
+import { createLimitSetCell, limitSets } from '../../src/kernel/limit-set/cell.ts';
 import { HostedLimitSet } from '../../src/kernel/limit-set/host.ts';
 import {
   LimitSetReference,

@@ -2,8 +2,11 @@ import { expect, test } from 'vitest';
 import { Region } from '../../src/index.ts';
 import type { Receipt } from '../../src/kernel/bucket/kernel.ts';
 import { boundsOf, createWindowCell, liveWindow } from '../../src/kernel/window/cell.ts';
-import { openWindow } from '../../src/kernel/window/host.ts';
-import type { SometimesKernel, WindowKernel } from '../../src/kernel/window/kernel.ts';
+import {
+  openWindow,
+  type SometimesKernel,
+  type WindowKernel,
+} from '../../src/kernel/window/host.ts';
 import {
   clockTicks,
   countBitsOf,

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { NOTES } from '../../src/kernel/limit-set/engine.ts';
+import { NOTES } from '../../src/kernel/limit-set/cell.ts';
 import { type WasmMemory, webAssembly } from '../../src/memory/shared-memory.ts';
 import { compiled } from '../explorer/compiled.ts';
 

@@ -1,4 +1,4 @@
-import type { ClockReader } from '../../src/kernel/window/kernel.ts';
+import type { ClockReader } from '../../src/kernel/window/host.ts';
 import type { Random } from './random.ts';
 
 const YEAR_US = 365.25 * 86_400e6;

@@ -1,6 +1,6 @@
 import type { Key } from '../../kernel/keyed/hash.ts';
 import { MAX_CAPACITY } from '../../kernel/keyed/table-cell.ts';
-import { tightest } from '../../kernel/limit-set/engine.ts';
+import { tightest } from '../../kernel/limit-set/cell.ts';
 import { checkOptions } from '../../known-options.ts';
 import type { KeyBucket } from '../../limiters/keyed-bucket.ts';
 import { type CallsOfKey, KeyedCalls } from '../../limiters/keyed-calls.ts';

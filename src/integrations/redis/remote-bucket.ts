@@ -1,7 +1,7 @@
 import type { Outcome } from '../../kernel/bucket/kernel.ts';
 import type { Schedule } from '../../kernel/bucket/schedule.ts';
 import { MAX_SPAN_TICKS } from '../../kernel/constants.ts';
-import { tightest } from '../../kernel/limit-set/engine.ts';
+import { tightest } from '../../kernel/limit-set/cell.ts';
 import type { Schedules } from '../../limiters/limit.ts';
 import { systemClock } from '../../time/system-clock.ts';
 import { limitsText, readLimits } from './limit-text.ts';

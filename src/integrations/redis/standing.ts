@@ -1,7 +1,7 @@
 import { HandleError } from '../../errors.ts';
 import type { LATER, LimitOutcome, NEVER, Outcome } from '../../kernel/bucket/kernel.ts';
 import type { Schedule } from '../../kernel/bucket/schedule.ts';
-import { outcomeOf as outcomeOfLimits, wholeOf } from '../../kernel/limit-set/engine.ts';
+import { outcomeOf as outcomeOfLimits, wholeOf } from '../../kernel/limit-set/cell.ts';
 import type { Schedules } from '../../limiters/limit.ts';
 import { compact, costOf, less, plus, readTicks, type Ticks } from './ticks.ts';
 

@@ -94,7 +94,7 @@ const INLINED_NAMES = [
   'tickAt originOf limitIn priceOf capOf speedOf sinceRecord floored zeroTimeOf',
   'hasSchedule lastUsOf limitsOf isHeld holdingOf slotAt slotOf zeroTimeAt writeIndex',
   'writeLast spareZeroTime isOurs bringUp takeSpare liveAfter stateAfter chargeAll',
-  'ownEntry openEntry unitsOf presentOf signSpare nearer',
+  'ownEntry openEntry unitsOf presentOf signSpare nearer countOf inWord',
 ].flatMap((line) => line.split(' '));
 const INLINED = new RegExp(`^(?=(?:export )?function (${INLINED_NAMES.join('|')})\\()`, 'gm');
 

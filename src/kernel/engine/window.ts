@@ -1,8 +1,12 @@
-import { exchange64, load64 } from './accesses';
+import { exchange64, load64, readF64 } from './accesses';
 import { joined } from './arithmetic';
 import {
   CELL_word,
   INDEX_BITS,
+  SOMETIMES_every,
+  SOMETIMES_first,
+  SOMETIMES_intervalMs,
+  SOMETIMES_originTicks,
   WINDOW_KIND_full,
   WINDOW_KIND_log,
   WINDOW_KIND_sliding,
@@ -15,15 +19,16 @@ import {
   countOf,
   forget,
   generationOf,
+  intervalTicksOf,
   inWord,
   placeOf,
   recordOf,
   remember,
+  ticksAt,
   wordOf,
 } from './window/record';
 import { logReconfigureAt, logTakeAt } from './window/sliding-log';
 import { isSlotOver, slidingReconfigureAt, slidingTakeAt } from './window/sliding-window';
-import { forgetOccasions } from './window/sometimes';
 
 // The exports of the module for windows, logs and `Sometimes`. `kind` and `places`, the entries of
 // the ring, never change; the host passes them as it checked them, because memory may have changed
@@ -31,17 +36,19 @@ import { forgetOccasions } from './window/sometimes';
 
 export { lostRaces, receiptHigh, receiptLow } from './results';
 export { fixedTake } from './window/fixed-window';
-export { windowFullUs, windowLeft, windowNextUs, windowWaitUs } from './window/record';
 export {
+  windowFullUs,
+  windowLeft,
   windowLimit,
   windowLook,
+  windowNextUs,
   windowPlaceHigh,
   windowPlaceLow,
   windowRecall,
   windowSeenHigh,
+  windowWaitUs,
 } from './window/record';
 export { slidingKept, slidingKeptSlot } from './window/sliding-window';
-export { sometimesDue, sometimesDueAt } from './window/sometimes';
 
 const LOG: i32 = WINDOW_KIND_log as i32;
 const SLIDING: i32 = WINDOW_KIND_sliding as i32;
@@ -134,4 +141,80 @@ export function windowCancel(cell: usize, kind: i32, low: i32, high: i32, cost: 
   const mark = kind == FULL ? (1 as i64) << (bitsIn(recordOf(cell, word)) + INDEX_BITS) : 0;
   const next = (word - inWord(cost)) | mark;
   return exchange64(cell + CELL_word, word, next) == word;
+}
+
+// One word holds the instant of the last occasion and the count of calls, so both change together:
+// if several threads find the interval over, exactly one acts.
+
+/** The bits below the largest units that count 17.8 years. */
+const EXACT_CALL_BITS = 11;
+
+/** The cell whose configuration is cached; 0 for none. */
+let learned: usize = 0;
+let first: i32 = 0;
+let every: i32 = 0;
+/** The bits that count calls, as far as they matter. */
+let bits: i32 = 0;
+let unitTicks: f64 = 0;
+let intervalUnits: f64 = 0;
+let originTicks: f64 = 0;
+
+function forgetOccasions(): void {
+  learned = 0;
+}
+
+/** Reads the configuration, which never changes. */
+function learnOccasions(cell: usize): void {
+  first = readF64(cell + SOMETIMES_first) as i32;
+  every = readF64(cell + SOMETIMES_every) as i32;
+  originTicks = readF64(cell + SOMETIMES_originTicks);
+  bits = 32 - clz(every == 0 ? max(first, 1) : first + every);
+  unitTicks = (1 << max(0, bits - EXACT_CALL_BITS)) as f64;
+  intervalUnits = ceil(intervalTicksOf(readF64(cell + SOMETIMES_intervalMs)) / unitTicks);
+  learned = cell;
+}
+
+function callsOf(word: i64): i32 {
+  return (word & ((1 << bits) - 1)) as i32;
+}
+
+function isOccasion(calls: i32): bool {
+  return calls == 0 || calls < first || (every > 0 && calls % every == 0);
+}
+
+/** Counts one more call; beyond `first`, only the count modulo `every` matters. */
+function oneMore(calls: i32): i32 {
+  if (every == 0) return min(calls + 1, max(first, 1));
+  return calls + 1 >= first + every ? calls + 1 - every : calls + 1;
+}
+
+/** Counts a call of a `Sometimes` without an interval. */
+export function sometimesDue(cell: usize): bool {
+  if (cell != learned) learnOccasions(cell);
+  let word = load64(cell + CELL_word);
+  while (true) {
+    const calls = callsOf(word);
+    const next = (word - calls) | oneMore(calls);
+    const seen = next == word ? word : exchange64(cell + CELL_word, word, next);
+    if (seen == word) return isOccasion(calls);
+    word = seen;
+  }
+}
+
+/** Counts a call at a reading. An old reading is at most too early for an occasion. */
+export function sometimesDueAt(cell: usize, nowUs: f64): bool {
+  if (cell != learned) learnOccasions(cell);
+  const units = ticksAt(nowUs, originTicks) / unitTicks;
+  let word = load64(cell + CELL_word);
+  while (true) {
+    const calls = callsOf(word);
+    const last = ((word as u64) >> bits) as f64;
+    const due = isOccasion(calls) || floor(units) - last >= intervalUnits;
+    // Rounded up here and down above, so that an interval in whole units is never too short.
+    const at = due ? max(last, ceil(units)) : last;
+    const next = ((at as u64) << bits) | oneMore(calls);
+    const seen = next == word ? word : exchange64(cell + CELL_word, word, next);
+    if (seen == word) return due;
+    word = seen;
+  }
 }

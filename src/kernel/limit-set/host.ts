@@ -19,8 +19,17 @@ import type { Limits } from '../keyed/cell.ts';
 import type { Change, KeyedKernel, KeyedStats } from '../keyed/kernel.ts';
 import { type NewLimits, TableHost } from '../keyed/table-host.ts';
 import { type Opened, wantedKernel } from '../open.ts';
-import { changeOf, layoutOf, liveLimits, turnTo } from './cell.ts';
-import { type LimitSetEngine, limitSets, reportedOutcome, setImports, tightest } from './engine.ts';
+import {
+  changeOf,
+  type LimitSetEngine,
+  layoutOf,
+  limitSets,
+  liveLimits,
+  reportedOutcome,
+  setImports,
+  tightest,
+  turnTo,
+} from './cell.ts';
 import { recoverSlots } from './slots.ts';
 
 /** An admission: its entry and its owner, the index of its last token, and what it added. */

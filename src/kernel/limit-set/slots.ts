@@ -13,8 +13,7 @@ import {
 } from '../../memory/layout.ts';
 import { awaitStillness } from '../claims.ts';
 import { TAG_BITS } from '../constants.ts';
-import { layoutOf } from './cell.ts';
-import type { LimitSetEngine } from './engine.ts';
+import { type LimitSetEngine, layoutOf } from './cell.ts';
 
 // Recovers the slots of ended threads and processes. A thread has at most one spare slot, which no
 // entry and no place of the free list names. A slot is taken from it by an exchange of its holding,

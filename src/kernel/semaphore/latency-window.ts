@@ -1,7 +1,21 @@
 import type { CellPlace } from '../../memory/cell.ts';
 import { ADAPT, ADAPT_STATE, adaptAt, LOW_HALF } from '../../memory/layout.ts';
 import { LATENCY_PER_US, LONGEST_LATENCY } from '../constants.ts';
-import type { SemaphoreEngine } from './owners.ts';
+
+/** The engine's operations on a window, at its own address; `us` since the semaphore's origin. */
+export interface LatencyEngine {
+  adaptAdd(cell: number, at: number, latency: number, us: number): number;
+  adaptDrop(cell: number, at: number, us: number): number;
+  adaptClose(at: number, us: number): number;
+  adaptPut(at: number, field: number, value: number): void;
+  adaptValue(at: number, field: number): number;
+  adaptDroppedEver(at: number): number;
+  /** What the last close took. */
+  adaptCount(): number;
+  adaptSum(): number;
+  adaptDropped(): number;
+  adaptMostInFlight(): number;
+}
 
 /** The calls of a closed window. */
 export interface ClosedWindow {
@@ -68,7 +82,7 @@ export function rangeOf({ region, offset }: CellPlace, seats: number): PermitRan
 
 /** The window in which the calls of an adaptive semaphore meet, on the engine. */
 export class LatencyWindow {
-  readonly #engine: SemaphoreEngine;
+  readonly #engine: LatencyEngine;
   readonly #place: CellPlace;
   readonly #cell: number;
   readonly #at: number;
@@ -77,7 +91,7 @@ export class LatencyWindow {
   readonly #seats: number;
 
   constructor(
-    engine: SemaphoreEngine,
+    engine: LatencyEngine,
     place: CellPlace,
     { seats, originUs }: { readonly seats: number; readonly originUs: number },
   ) {

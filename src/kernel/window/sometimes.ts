@@ -11,8 +11,7 @@ import { CELL, SOMETIMES, SOMETIMES_BYTES } from '../../memory/layout.ts';
 import type { Region } from '../../memory/region.ts';
 import { checkNumber } from '../../options.ts';
 import type { Opened } from '../open.ts';
-import { openWindows, type WindowEngine } from './host.ts';
-import type { ClockReader, SometimesKernel } from './kernel.ts';
+import { type ClockReader, openWindows, type SometimesKernel, type WindowEngine } from './host.ts';
 import { clockTicks, MAX_INTERVAL_MS, MAX_WINDOW_LIMIT } from './limit.ts';
 
 /** The conditions for acting on a call; 0 disables one. */

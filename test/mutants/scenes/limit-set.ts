@@ -2,8 +2,11 @@ import type { Receipt } from '../../../src/kernel/bucket/kernel.ts';
 import { continuous, type Schedule } from '../../../src/kernel/bucket/schedule.ts';
 import type { WhenFull } from '../../../src/kernel/constants.ts';
 import type { Limits } from '../../../src/kernel/keyed/cell.ts';
-import { createLimitSetCell, turnTo } from '../../../src/kernel/limit-set/cell.ts';
-import type { LimitSetEngine } from '../../../src/kernel/limit-set/engine.ts';
+import {
+  createLimitSetCell,
+  type LimitSetEngine,
+  turnTo,
+} from '../../../src/kernel/limit-set/cell.ts';
 import { HostedKeyedLimitSet, HostedLimitSet } from '../../../src/kernel/limit-set/host.ts';
 import type { CellPlace } from '../../../src/memory/cell.ts';
 import {
