@@ -99,7 +99,11 @@ export class Adaptation {
   /** The permits for the number in shared memory, within the range. */
   #permits(): number {
     const { min, max } = this.#window.range;
-    return Math.min(max, Math.max(min, Math.floor(this.#window.value('number'))));
+    return Math.min(
+      max,
+      this.#kernel.maxPermits,
+      Math.max(min, Math.floor(this.#window.value('number'))),
+    );
   }
 
   /**

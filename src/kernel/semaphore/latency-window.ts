@@ -72,11 +72,11 @@ export function makeLatencyWindow(
   }
 }
 
-/** The range of an adaptive semaphore. */
+/** The range of an adaptive semaphore; a valid one even if its memory is damaged. */
 export function rangeOf({ region, offset }: CellPlace, seats: number): PermitRange {
   const at = offset + adaptAt(seats);
   const int = (field: number) => Atomics.load(region.i32, (at + field) >> 2);
-  const min = int(ADAPT.min);
+  const min = Math.max(1, int(ADAPT.min));
   return { min, max: Math.max(min, int(ADAPT.max)) };
 }
 
