@@ -1,7 +1,7 @@
 import { RateLimitError } from '../errors.ts';
 import type { LimiterStats as CallCounts, LimitOutcome, Outcome } from '../kernel/bucket/kernel.ts';
 import type { KeyedStats as TableCounts } from '../kernel/keyed/kernel.ts';
-import { wholeOf } from '../kernel/limit-set/engine.ts';
+import { wholeOf } from '../kernel/limit-set/cell.ts';
 import { shown } from '../options.ts';
 
 /** The state of one limit after a decision. */

@@ -97,7 +97,7 @@ export function leaveOutcome(nowUs: f64, held: f64, cost: f64, isAdmitted: bool)
   balance = tokensOf(held);
   retry = isAdmitted ? 0 : untilHeld(nowUs, held, cost);
   full = untilHeld(nowUs, held, capTicks as f64);
-  // The host rounds in the same way: see `wholeOf` in limit-set/engine.ts of the host.
+  // The host rounds in the same way: see `wholeOf` in limit-set/cell.ts of the host.
   const whole = max<f64>(0, floor(balance + balance * f64.EPSILON));
   next = ticksPerToken == 0 ? Infinity : untilHeld(nowUs, held, costOf(whole + 1) as f64);
 }
