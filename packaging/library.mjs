@@ -8,7 +8,6 @@ import { fileURLToPath } from 'node:url';
 import { transform } from 'esbuild';
 import { rollup } from 'rollup';
 import { minify } from 'terser';
-import { engineAsText, engineForBrowsers } from './engine.mjs';
 import { allEntriesIn } from './entries.mjs';
 import { isBundled, packageOf, packages } from './packages.mjs';
 
@@ -20,6 +19,13 @@ const { peerDependencies } = JSON.parse(
 
 /** Comments on lines of their own. Each thread keeps the text of the code that it loads. */
 const COMMENTS = /^ *(\/\*\*[\s\S]*?\*\/|\/\/.*)$/gm;
+
+/** The compiled engine, in which a debugger shows nothing. */
+const withoutEngine = {
+  name: 'without-engine',
+  transform: (code, id) =>
+    id.endsWith('/kernel/build/modules.ts') ? { code, map: { mappings: '' } } : null,
+};
 
 /** Removes types and comments from a source, and keeps its lines. */
 const withoutTypes = {
@@ -48,7 +54,7 @@ const besideTheCommand = {
 
 /** What every entry point is made of, without the layouts that only one of them imports. */
 const CORE =
-  /src\/((errors|options|known-options)\.ts|(memory(?!\/layout\/(fleet|strategy)\.ts)|kernel(?!\/arrivals)|time|limiters)\/)/;
+  /src\/((errors|options|known-options)\.ts|(memory(?!\/layout\/(fleet|strategy)\.ts)|kernel|time|limiters)\/)/;
 /** A debugger shows the sources of the library, but neither packages nor the command. */
 const COMMAND = /^cli\//;
 
@@ -87,10 +93,7 @@ async function bundleCode() {
     input: allEntriesIn(ROOT, '.ts'),
     external: (name, from) =>
       name.startsWith('node:') || (name in peerDependencies && !isBundled(name, from)),
-    plugins: [
-      ...[packages(), besideTheCommand, engineAsText, withoutTypes],
-      ...[compact, sourceMaps, engineForBrowsers],
-    ],
+    plugins: [packages(), besideTheCommand, withoutTypes, withoutEngine, compact, sourceMaps],
     onwarn: ({ message }) => {
       throw new Error(message);
     },
@@ -99,8 +102,7 @@ async function bundleCode() {
   // that holds next to nothing costs more to open than to load with the rest.
   await bundle.write({
     dir: LIB,
-    chunkFileNames: ({ name }) =>
-      name === 'core' || COMMAND.test(name) ? '[name].js' : 'shared-[hash].js',
+    chunkFileNames: ({ name }) => (COMMAND.test(name) ? '[name].js' : 'shared-[hash].js'),
     sourcemap: true,
     manualChunks: chunkOf,
     experimentalMinChunkSize: 1000,

@@ -36,20 +36,7 @@ for (let call = 0; call < 100; call++) if (bucket.tryConsume()) admitted++;
 parentPort.postMessage(admitted);
 `;
 
-const ATOMICS = `import { TokenBucket } from 'zerotime';
-const bucket = TokenBucket.create({ rate: 1, burst: 3, kernel: 'atomics' });
-console.log(bucket.consumeOrDrain(5), bucket.kernelName);`;
-
 let project: LinkedProject;
-
-/** A bundle of a limiter that runs as JavaScript. */
-async function atomics(platform: 'node' | 'browser'): Promise<string> {
-  const outfile = join(project.folder, `atomics-for-${platform}.js`);
-  const stdin = { contents: ATOMICS, resolveDir: project.folder };
-  await esbuild({ stdin, outfile, bundle: true, minify: true, format: 'esm', platform });
-  return outfile;
-}
-
 beforeAll(() => {
   project = linkedProject();
 });
@@ -143,39 +130,6 @@ describe('a bundle', () => {
     };
     expect(await printed('wasm')).toBe('3\n');
     expect(await printed('atomics')).toBe('ERR_NO_WEB_ASSEMBLY\n');
-  });
-
-  test('for Node.js compiles the JavaScript target when it is needed, also without eval', async () => {
-    const outfile = await atomics('node');
-    const code = readFileSync(outfile, 'utf8');
-    expect(code).toContain('zerotime:engine');
-    expect(await project.run(outfile)).toBe('3 atomics\n');
-    expect(await project.run('--disallow-code-generation-from-strings', outfile)).toBe(
-      '3 atomics\n',
-    );
-    // Node.js before 20.16, and runtimes without node:vm.
-    project.write('without-vm.mjs', 'process.getBuiltinModule = undefined;');
-    const without = join(project.folder, 'without-vm.mjs');
-    expect(await project.run('--import', without, outfile)).toBe('3 atomics\n');
-  });
-
-  test('for browsers compiles no text, which a content security policy may forbid', async () => {
-    const outfile = await atomics('browser');
-    expect(readFileSync(outfile, 'utf8')).not.toMatch(/zerotime:engine|new Function/);
-    expect(await project.run(outfile)).toBe('3 atomics\n');
-    const entry = project.write('policy.js', ATOMICS);
-    await vite({
-      configFile: false,
-      root: project.folder,
-      logLevel: 'error',
-      build: {
-        outDir: join(project.folder, 'for-browsers'),
-        rolldownOptions: { input: entry, output: { entryFileNames: 'policy.js' } },
-      },
-    });
-    const built = join(project.folder, 'for-browsers/policy.js');
-    expect(readFileSync(built, 'utf8')).not.toMatch(/zerotime:engine|new Function/);
-    expect(await project.run(built)).toBe('3 atomics\n');
   });
 
   const bundlers = {
