@@ -3,8 +3,8 @@ import {
   createSemaphoreCell,
   openSemaphoreCell,
 } from '../../src/kernel/semaphore/cell.ts';
-import type { SemaphoreEngine } from '../../src/kernel/semaphore/owners.ts';
 import { LatencyWindow } from '../../src/kernel/semaphore/latency-window.ts';
+import type { SemaphoreEngine } from '../../src/kernel/semaphore/owners.ts';
 import { Region } from '../../src/limiters/region.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
