@@ -27,7 +27,7 @@ export function block({ words, at, value }: Alarm, timeoutMs?: number): 'over' |
   } catch (cause) {
     throw new RateLimitError(
       'ERR_CANNOT_BLOCK',
-      "a page's main thread cannot block: await wait() instead, or call waitSync in a worker",
+      "a page's main thread cannot block: await wait(), or call waitSync in a worker",
       { cause },
     );
   }

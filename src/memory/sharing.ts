@@ -65,6 +65,6 @@ export function openShared(path: string): SharedMemory {
   if (opener !== undefined) return opener(path);
   throw new HandleError(
     'ERR_HOST_UNSUPPORTED',
-    "the handle's region is a file: import 'zerotime/host' before attaching to it",
+    "the handle's region is a file: import 'zerotime/host' first",
   );
 }

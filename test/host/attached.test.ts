@@ -116,7 +116,7 @@ describe("a handle's process", () => {
     expect(() => core.Region.attach(lost)).toThrow(
       expect.objectContaining({
         code: 'ERR_HOST_UNSUPPORTED',
-        message: "the handle's region is a file: import 'zerotime/host' before attaching to it",
+        message: "the handle's region is a file: import 'zerotime/host' first",
       }),
     );
   });

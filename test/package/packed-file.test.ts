@@ -109,24 +109,24 @@ describe('the packed file', () => {
     expect(shown).toContain('../src/limiters/token-bucket.ts');
   });
 
-  test('has a core of less than 110 KiB: what the main entry point loads, without types', async () => {
+  test('has a core of less than 113 KiB: what the main entry point loads, without types', async () => {
     const core = await filesBehind('zerotime');
     expect(core.length).toBeLessThan(8);
     const bytes = archivedBytes(project, core);
     console.info(
       `${core.length} files, ${(bytes / KIB).toFixed(1)} KiB of ${(project.packedBytes / KIB).toFixed(1)} KiB`,
     );
-    expect(bytes).toBeLessThan(110 * KIB);
+    expect(bytes).toBeLessThan(113 * KIB);
     // Each thread that imports it keeps its text.
     const text = core.map((path) => statSync(join(project.zerotime, path)).size);
-    expect(text.reduce((sum, size) => sum + size)).toBeLessThan(296 * KIB);
+    expect(text.reduce((sum, size) => sum + size)).toBeLessThan(305 * KIB);
   });
 
-  test('is at most 2.35 MB without source maps, and 1.32 MB packed', () => {
+  test('is at most 2.36 MB without source maps, and 1.34 MB packed', () => {
     const plain = project.files.filter((file) => !file.endsWith('.map'));
     const sizes = plain.map((file) => statSync(join(project.zerotime, file)).size);
-    expect(sizes.reduce((sum, size) => sum + size)).toBeLessThan(2.35e6);
-    expect(project.packedBytes).toBeLessThan(1.32e6);
+    expect(sizes.reduce((sum, size) => sum + size)).toBeLessThan(2.36e6);
+    expect(project.packedBytes).toBeLessThan(1.34e6);
   });
 
   test('depends on no package, and ships the licence of each package in the command', () => {

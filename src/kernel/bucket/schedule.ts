@@ -61,7 +61,7 @@ function capTicks(burst: number, ticksPerToken: number, rate: number): bigint {
   if (cap > MAX_SPAN_TICKS) {
     const most = Math.floor(MAX_SPAN_TICKS / ticksPerToken);
     throw new RangeError(
-      `burst must be at most ${most} at rate ${rate} (a bucket may take 4.4 years to fill), got ${burst}`,
+      `burst must be at most ${most} at rate ${rate} (4.4 years to fill), got ${burst}`,
     );
   }
   // Rounded up like a cost, so that a fractional burst can be taken whole.

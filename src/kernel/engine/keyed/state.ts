@@ -105,12 +105,14 @@ function moved(zeroTime: i64, us: f64, rest: i64, newRest: i64): i64 {
   if (fillTicks != 0) return counted(zeroTime, us);
   const now = countedTick(us);
   const then = newTick(us);
-  const next = keptUsed(zeroTime, now, then, rest, newRest);
-  if (zeroTime <= max(now, max(now - capTicks, rest))) return min(next, LAST_TICKS);
-  // At the last promised instant the old burst is used up; the new tier counts from there.
-  const debtUs = ((zeroTime - now) as f64) / ticksPerMicro;
-  const end = then + (min(ceil(debtUs * newTicksPerMicro), TABLE_SPAN_TICKS as f64) as i64);
-  return min(max(max(next, end), keptUsed(zeroTime, zeroTime, end, rest, newRest)), LAST_TICKS);
+  let next = keptUsed(zeroTime, now, then, rest, newRest);
+  if (zeroTime > max(now, rest)) {
+    // At the last promised instant the old burst is used up; the new tier counts from there.
+    const debtUs = ((zeroTime - now) as f64) / ticksPerMicro;
+    const end = then + (min(ceil(debtUs * newTicksPerMicro), TABLE_SPAN_TICKS as f64) as i64);
+    next = max(max(next, end), keptUsed(zeroTime, zeroTime, end, rest, newRest));
+  }
+  return min(next, LAST_TICKS);
 }
 
 /** The number of the window whose count a zero-time is: a full count ends where the next begins. */
