@@ -21,9 +21,11 @@ export const CALL_OUTCOMES: readonly unknown[] = ['ok', 'dropped', 'ignore'];
 
 /** What an adaptive semaphore has found, over all threads. */
 export interface AdaptReadings {
+  /** The rule that chooses the number. */
   readonly rule: AdaptRule;
-  /** The range of the number. */
+  /** The least number that the rule may choose. */
   readonly min: number;
+  /** The largest number that the rule may choose. */
   readonly max: number;
   /** The number of calls in flight that the rule has chosen, with a fraction. */
   readonly number: number;
