@@ -42,7 +42,7 @@ const OPTIONS: readonly Bad[] = [
   [token({ rate: 10, burst: Infinity }), RangeError, 'greater than 0, got Infinity'],
   [token({ rate: 10, burst: Number.NaN }), RangeError, 'greater than 0, got NaN'],
   [token({ rate: 10, burst: 1e30 }), RangeError, 'burst must be at most 1407374883 at rate 10'],
-  [token({ rate: 1, burst: 2e8 }), RangeError, 'may take 4.4 years to fill), got 200000000'],
+  [token({ rate: 1, burst: 2e8 }), RangeError, '(4.4 years to fill), got 200000000'],
   [token({ rate: Infinity, burst: 0 }), RangeError, 'greater than 0, or Infinity, got 0'],
   [token({ rate: 10, burst: 5, initial: 6 }), RangeError, 'initial must be a number at least 0'],
   [token({ rate: 10, burst: 5, initial: -1 }), RangeError, 'at least 0 and at most 5, got -1'],
