@@ -30,7 +30,7 @@ import {
   openHead,
   type TableHead,
 } from '../keyed/table-cell.ts';
-import { EngineModule } from '../open.ts';
+import { EngineModule, wantedKernel } from '../open.ts';
 
 /** The last call's report on each limit, in this thread. */
 const outcomes: LimitOutcome[] = [];
@@ -208,8 +208,10 @@ export function createLimitSetCell(set: NewLimitSet): CellPlace {
   const list = (place.offset + freeListAt(entries, limitCount)) / PLACE_BYTES;
   for (let i = 0; i < freePlaces(entries); i++) i64[list + i] = BigInt(entries + 1 + i + 1);
   layouts.keep(place, { entries, whenFull: WHEN_FULL[whenFull], limitCount });
-  layLimits(place, schedules, nowUs, set.initial ?? schedules.map(({ burst }) => burst), kernel);
-  publishCell(place, capacity > 0 ? 'keyed-limit-set' : 'limit-set');
+  const isKeyed = capacity > 0;
+  const initial = set.initial ?? schedules.map(({ burst }) => burst);
+  layLimits(place, schedules, nowUs, initial, isKeyed, kernel);
+  publishCell(place, isKeyed ? 'keyed-limit-set' : 'limit-set');
   return place;
 }
 
@@ -219,9 +221,13 @@ function layLimits(
   schedules: readonly Schedule[],
   nowUs: number,
   initial: readonly number[],
+  isKeyed: boolean,
   kernel: KernelName | undefined,
 ): void {
-  const { engine } = limitSets.openShared(place.region, kernel);
+  // With keys, an instance of its own: the shared one takes every call as that of a set without keys.
+  const { engine } = isKeyed
+    ? limitSets.open(place.region, wantedKernel(kernel))
+    : limitSets.openShared(place.region, kernel);
   turnTo(engine, place);
   for (const [i, { pace, burst, ticksPerToken }] of schedules.entries()) {
     engine.layLimit(place.offset, i, nowUs, pace, burst, ticksPerToken);
