@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { allOf, FixedWindow, LimitSet, TokenBucket } from '../../src/index.ts';
 import { KeyedLimitSet, KeyedTokenBucket } from '../../src/keyed.ts';
-import { FailingClock } from '../support/failing-clock.ts';
+import { FailingClock } from '../support/own-clock.ts';
 import { settled } from '../support/settled.ts';
 
 interface Waited {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Permit, Region, Semaphore, type SemaphoreOptions } from '../../src/index.ts';
-import { FailingClock } from '../support/failing-clock.ts';
+import { FailingClock } from '../support/own-clock.ts';
 import { settled } from '../support/settled.ts';
 
 const OPTIONS: readonly (readonly [name: string, options: SemaphoreOptions])[] = [
