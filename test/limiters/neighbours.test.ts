@@ -101,3 +101,19 @@ describe.each(REGIONS)('what lives in %s', (_, makeRegion) => {
     },
   );
 });
+
+it.each(['wasm', 'atomics'] as const)(
+  'a change is of its own set, even if the clock calls another one (%s)',
+  (kernel) => {
+    const clock = new BusyClock();
+    const home = { clock, region: Region.create(), kernel };
+    const [first, second] = [7, 8].map((rate) =>
+      LimitSet.create({ ...home, limits: [{ rate, burst: 9 }] }),
+    );
+    clock.during(
+      () => second?.tryConsume(),
+      () => first?.reconfigure({ limits: [{ rate: 20 }] }),
+    );
+    expect([first?.rate, second?.rate, second?.balance()]).toEqual([20, 8, 8]);
+  },
+);
