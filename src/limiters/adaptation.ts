@@ -109,22 +109,21 @@ export class Adaptation {
   }
 
   /**
-   * Sets the permits. A thread that was slow finds a later number, and sets that. Without a free
-   * seat, the next window does it.
+   * Sets the permits. A thread that was slow finds a later number or range, and sets that. False
+   * without a free seat: then the next window does it.
    */
-  #apply(): void {
+  #apply(): boolean {
     for (;;) {
       const permits = this.#permits();
-      if (this.#kernel.look().permits !== permits && !this.#kernel.change(permits)) return;
-      if (this.#permits() === permits) return;
+      if (this.#kernel.look().permits !== permits && !this.#kernel.change(permits)) return false;
+      if (this.#permits() === permits) return true;
     }
   }
 
   /** Changes the range for all threads; false if no seat is free for the change. */
   bound(range: AdaptBounds): boolean {
     this.#window.range = range;
-    const permits = this.#permits();
-    return this.#kernel.look().permits === permits || this.#kernel.change(permits);
+    return this.#apply();
   }
 
   readings(): AdaptReadings {

@@ -173,7 +173,11 @@ export class Line {
     const { changes, alarm } = refusal.watch;
     this.#unwatch = changes.onRing(alarm, () => {
       this.#retryAtUs = Number.NEGATIVE_INFINITY;
-      this.#plan();
+      try {
+        this.#plan();
+      } catch (error) {
+        this.#fail(error);
+      }
     });
   }
 

@@ -27,14 +27,27 @@ export class PermitKeeper implements Keeper {
   /** Makes the permit of a seat. Its `holdMs` and its latency start now. */
   permit(n: number, seat: Seat): Permit {
     const { holdMs } = this.#kernel;
-    const dueUs = holdMs > 0 ? this.#kernel.hold(seat, this.#now) : Number.POSITIVE_INFINITY;
-    return new Permit(this, n, seat, dueUs, this.adaptation === undefined ? 0 : this.#now());
+    try {
+      const dueUs = holdMs > 0 ? this.#kernel.hold(seat, this.#now) : Number.POSITIVE_INFINITY;
+      return new Permit(this, n, seat, dueUs, this.adaptation === undefined ? 0 : this.#now());
+    } catch (error) {
+      // The clock failed, so nobody gets the permits.
+      this.#kernel.release(seat);
+      throw error;
+    }
   }
 
   takeBack(seat: Seat, dueUs: number, sinceUs: number, outcome: CallOutcome): boolean {
-    const isLate = dueUs < Number.POSITIVE_INFINITY && this.#now() >= dueUs;
-    this.adaptation?.ended(sinceUs, isLate && outcome === 'ok' ? 'dropped' : outcome);
-    return this.#kernel.release(seat) && !isLate;
+    let isLate = false;
+    let isReleased = false;
+    try {
+      isLate = dueUs < Number.POSITIVE_INFINITY && this.#now() >= dueUs;
+      this.adaptation?.ended(sinceUs, isLate && outcome === 'ok' ? 'dropped' : outcome);
+    } finally {
+      // Even if the clock failed.
+      isReleased = this.#kernel.release(seat);
+    }
+    return isReleased && !isLate;
   }
 
   /** Takes back the permits of all threads that were held longer than `holdMs`. */

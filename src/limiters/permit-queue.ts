@@ -65,26 +65,29 @@ export class PermitQueue {
     const caller: Caller = { n, seat: undefined, wake: nothing };
     this.#callers.add(caller);
     try {
-      this.#advance();
-      for (;;) {
-        const { seat } = caller;
-        if (seat && this.#kernel.isGranted(seat)) return seat;
-        checkPossible(n, this.#kernel.look().permits);
-        if (this.#clock.now() >= deadlineUs) throw timedOut(n, timeoutMs);
-        await sleepOrWake(this.#clock, deadlineUs, { signal }, (wake) => {
-          caller.wake = wake;
-          return () => {
-            caller.wake = nothing;
-          };
-        });
+      try {
+        this.#advance();
+        for (;;) {
+          const { seat } = caller;
+          if (seat && this.#kernel.isGranted(seat)) return seat;
+          checkPossible(n, this.#kernel.look().permits);
+          if (this.#clock.now() >= deadlineUs) throw timedOut(n, timeoutMs);
+          await sleepOrWake(this.#clock, deadlineUs, { signal }, (wake) => {
+            caller.wake = wake;
+            return () => {
+              caller.wake = nothing;
+            };
+          });
+        }
+      } finally {
+        this.#callers.delete(caller);
+        this.#plan();
       }
     } catch (reason) {
+      // Also if planning fails for a caller that has its permits.
       const { seat } = caller;
       if (seat && !this.#kernel.leave(seat)) this.#kernel.release(seat);
       throw reason;
-    } finally {
-      this.#callers.delete(caller);
-      this.#plan();
     }
   }
 
@@ -144,7 +147,14 @@ export class PermitQueue {
   #listen(): void {
     this.#unlisten();
     const { bell } = this.#kernel;
-    this.#unlisten = bell.onRing(bell.alarm(), () => this.#advance());
+    this.#unlisten = bell.onRing(bell.alarm(), () => {
+      try {
+        this.#advance();
+      } catch {
+        // The clock failed: each caller reads it, and fails by itself.
+        this.#wakeAll();
+      }
+    });
   }
 
   /** Plans the next look, and the return of permits that are due. */

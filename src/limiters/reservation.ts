@@ -123,7 +123,7 @@ class Sleepers extends Row<Waiter> {
       place: -1,
       order: 0,
       keep,
-      fail: (reason) => this.#fail(reason),
+      fail: (reason) => this.fail(reason),
     };
   }
 
@@ -136,8 +136,8 @@ class Sleepers extends Row<Waiter> {
     this.#agenda.drop(this.#appointment);
   }
 
-  /** Rejects all callers, because the clock cannot sleep. */
-  #fail(reason: unknown): void {
+  /** Rejects all callers, because the clock failed. */
+  fail(reason: unknown): void {
     for (let head = this.head; head !== undefined; head = this.head) head.reject(reason);
   }
 }
@@ -274,7 +274,12 @@ export class ReservationLine {
   #watch(): void {
     this.#unwatch ??= this.#changes.onRing(this.#changes.alarm(), () => {
       this.#unwatch = undefined;
-      this.#first?.row.sleepUntil(this.#clock.now());
+      const row = this.#first?.row;
+      try {
+        row?.sleepUntil(this.#clock.now());
+      } catch (error) {
+        row?.fail(error);
+      }
     });
   }
 }

@@ -106,12 +106,24 @@ export class Agenda {
     let next = this.#heap.first;
     for (; next !== undefined && next.atUs <= untilUs && left > 0; next = this.#heap.first) {
       this.#heap.remove(next);
-      left -= next.keep();
+      try {
+        left -= next.keep();
+      } catch (reason) {
+        // It is no longer among those that fail together.
+        next.fail(reason);
+        left--;
+      }
     }
     const nowUs = Math.max(this.#clock.now(), untilUs);
     if (next !== undefined && next.atUs <= nowUs) {
       // A sleep until an instant that has passed would end in this turn.
-      nextTurn(() => this.#keep(nowUs));
+      nextTurn(() => {
+        try {
+          this.#keep(nowUs);
+        } catch (reason) {
+          this.#fail(reason);
+        }
+      });
       return;
     }
     this.#isBusy = false;

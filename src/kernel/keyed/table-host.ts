@@ -110,13 +110,17 @@ export abstract class TableHost<Engine extends TableEngine> {
       const { live, limits } = this.newLimits(change, at);
       const nowUs = readClock();
       if (!Number.isFinite(nowUs)) return DAMAGED;
-      const begun = this.engine.beginChange(nowUs);
+      const begun = this.beginChange(nowUs);
       if (begun < 0) return begun;
       for (const [i, { pace, burst, ticksPerToken, fillTicks }] of limits.entries()) {
         this.engine.putLimit(i, pace, burst, ticksPerToken, fillTicks);
       }
       return this.engine.publishChange(live);
     });
+  }
+
+  protected beginChange(nowUs: number): number {
+    return this.engine.beginChange(nowUs);
   }
 
   protected abstract newLimits(change: Change, at: NameOf): NewLimits;

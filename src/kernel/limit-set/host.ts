@@ -121,9 +121,14 @@ abstract class SetHost extends TableHost<LimitSetEngine> {
   }
 
   protected newLimits(change: Change): NewLimits {
-    if (!this.isKeyed) turnTo(this.engine, this.place);
     const { live, schedules } = liveLimits(this.place);
     return { live, limits: change(schedules as Limits<Schedule>) }; // there is at least one
+  }
+
+  /** Only now turns to the set, because the clock may have called another one on this engine. */
+  protected override beginChange(nowUs: number): number {
+    if (!this.isKeyed) turnTo(this.engine, this.place);
+    return super.beginChange(nowUs);
   }
 
   /** The word that names the limits in force, and the instant at which they came into force. */
