@@ -48,9 +48,8 @@ describe('after a restart of the machine', () => {
     expect(found.states).toContain('semaphore 5 of 5, waiting 0');
     console.log(`opened in ${found.openMs?.toFixed(1)} ms`);
     // From then on, the region is one of this start.
-    const later = await boot({ ...second, path, systemUs: 61e6, job: 'compare' });
-    expect(later.shiftUs).toBe(found.shiftUs);
-    expect(later.differences).toEqual([]);
+    const later = await boot({ ...second, path, systemUs: 61e6, job: 'open' });
+    expect(later).toMatchObject({ shiftUs: found.shiftUs });
   });
 
   test('without afterReboot, the region is refused, and stays as it was', async () => {
