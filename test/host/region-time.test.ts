@@ -1,4 +1,4 @@
-import { closeSync, openSync, writeSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { HostRegion } from '../../src/host.ts';
 import {
@@ -9,8 +9,8 @@ import {
   TickerClock,
   TokenBucket,
 } from '../../src/index.ts';
-import { REGION, REGION_FILE, REGION_TIME } from '../../src/memory/layout.ts';
-import { hostRegion } from '../support/host.ts';
+import { BOOT_BYTES, REGION, REGION_FILE, REGION_TIME } from '../../src/memory/layout.ts';
+import { hostRegion, withLibc } from '../support/host.ts';
 
 const HOUR_US = 3.6e9;
 
@@ -26,6 +26,10 @@ function overwrite(path: string, at: number, bytes: Uint8Array): void {
   const file = openSync(path, 'r+');
   writeSync(file, bytes, 0, bytes.length, at);
   closeSync(file);
+}
+
+function bytesOf(value: number): Uint8Array {
+  return new Uint8Array(new Float64Array([value]).buffer);
 }
 
 /** By how much a clock is ahead of the system's, in whole seconds. */
@@ -107,11 +111,33 @@ describe("with afterReboot: 'keep'", () => {
     expect(Math.abs(aheadS(bucket.clock))).toBeLessThanOrEqual(1);
   });
 
+  test('a region that another process takes over just before is not taken over again', async () => {
+    const region = hostRegion();
+    region.close();
+    const { path } = region;
+    const entries = region.i32[REGION.processes] ?? 0;
+    const boot = readFileSync(path).subarray(REGION_FILE.boot, REGION_FILE.boot + BOOT_BYTES);
+    overwrite(path, REGION_FILE.boot, new Uint8Array(BOOT_BYTES));
+    let calls = 0;
+    const host = await withLibc((real) => ({
+      lock(...call) {
+        // The first lock is that of making and taking over.
+        if (calls++ === 0) {
+          overwrite(path, entries + REGION_TIME.shiftUs, bytesOf(12_345));
+          overwrite(path, REGION_FILE.boot, boot);
+        }
+        return real.lock(...call);
+      },
+    }));
+    const kept = host.HostRegion.open({ path, ...keep });
+    onTestFinished(() => kept.close());
+    expect(kept.shiftUs).toBe(12_345);
+  });
+
   test('another time namespace of the same start is refused', () => {
     const region = hostRegion();
     region.close();
-    const other = new Uint8Array(new Float64Array([1]).buffer);
-    overwrite(region.path, REGION_FILE.timeSpace, other);
+    overwrite(region.path, REGION_FILE.timeSpace, bytesOf(1));
     expect(() => HostRegion.open({ path: region.path, ...keep })).toThrow(
       'was created in another time namespace',
     );
@@ -122,8 +148,7 @@ describe("with afterReboot: 'keep'", () => {
     region.close();
     const entries = region.i32[REGION.processes] ?? 0;
     overwrite(region.path, REGION_FILE.boot, new Uint8Array(16));
-    const notes = new Uint8Array(new Float64Array([Number.NaN, 0]).buffer);
-    overwrite(region.path, entries + REGION_TIME.wallUs, notes);
+    overwrite(region.path, entries + REGION_TIME.wallUs, bytesOf(Number.NaN));
     for (let tries = 0; tries < 2; tries++) {
       expect(() => HostRegion.open({ path: region.path, ...keep })).toThrow(
         `${region.path} has no valid notes of its time`,
