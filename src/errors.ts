@@ -88,7 +88,7 @@ export type HandleErrorCode =
  *   symbolic link, or not a file.
  * - `ERR_HOST_FULL`: the file system has no room for the region's file.
  * - `ERR_HOST_STALE`: the region was created before the machine's last start, or in another time
- *   namespace, so its clock no longer applies. Remove the file.
+ *   namespace, so its clock no longer applies. Remove the file, or see `afterReboot`.
  * - `ERR_HOST_BUSY`: the region has no entry for another process, or another process has spent 10
  *   seconds creating it.
  */

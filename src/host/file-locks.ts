@@ -51,8 +51,8 @@ export class FileLocks {
     throw this.#refused();
   }
 
-  release(number: number): void {
-    this.#call(LOCK.set, LOCK.none, number);
+  release(first: number, count = 1): void {
+    this.#call(LOCK.set, LOCK.none, first, count);
   }
 
   /**

@@ -27,6 +27,12 @@ export interface HostRegionOptions {
    * otherwise `'koffi'`, a package that you install. macOS requires koffi.
    */
   readonly binding?: BindingName;
+  /**
+   * What to do with a region of an earlier start of the machine, or of another machine. `'refuse'`,
+   * the default, throws `ERR_HOST_STALE`. `'keep'` keeps the limiters: their time goes on by the wall
+   * clock, and what the processes of that start held comes back.
+   */
+  readonly afterReboot?: 'refuse' | 'keep';
 }
 
 const OPTIONS: Known<HostRegionOptions> = {
@@ -35,8 +41,10 @@ const OPTIONS: Known<HostRegionOptions> = {
   mode: true,
   owner: true,
   binding: true,
+  afterReboot: true,
 };
 const BINDINGS: readonly unknown[] = [undefined, 'node:ffi', 'koffi'];
+const AFTER_REBOOT: readonly unknown[] = ['refuse', 'keep'];
 export const DEFAULT_BYTES = 1_048_576;
 export const DEFAULT_MODE = 0o600;
 const MODES = { least: 0o600, most: 0o777 } as const;
@@ -60,7 +68,8 @@ function checkMode(mode: unknown): void {
  * @throws RangeError, TypeError for an invalid option, naming it.
  */
 export function checkHostOptions(options: HostRegionOptions) {
-  const { path, bytes, mode = DEFAULT_MODE, owner, binding } = checkOptions(options, OPTIONS);
+  const checked = checkOptions(options, OPTIONS);
+  const { path, bytes, mode = DEFAULT_MODE, owner, binding, afterReboot = 'refuse' } = checked;
   if (typeof path !== 'string' || path === '') {
     throw new TypeError(`path must be a non-empty string, got ${shown(path)}`);
   }
@@ -70,5 +79,8 @@ export function checkHostOptions(options: HostRegionOptions) {
   if (!BINDINGS.includes(binding)) {
     throw new RangeError(`binding must be "node:ffi" or "koffi", got ${shown(binding)}`);
   }
-  return { path, bytes, mode, owner, binding };
+  if (!AFTER_REBOOT.includes(afterReboot)) {
+    throw new RangeError(`afterReboot must be "refuse" or "keep", got ${shown(afterReboot)}`);
+  }
+  return { path, bytes, mode, owner, binding, afterReboot };
 }

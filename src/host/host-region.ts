@@ -18,6 +18,7 @@ import { Membership } from './membership.ts';
 import { loadLibc } from './native.ts';
 import type { HostProcess, HostRecovery } from './processes.ts';
 import {
+  EXISTING,
   fail,
   isInPlace,
   MOST_TRIES,
@@ -90,8 +91,8 @@ export class HostRegion extends Region {
    * @throws RangeError, TypeError for an invalid option, naming it.
    */
   static override open(options: HostRegionOptions): HostRegion {
-    const { path, bytes, mode, owner, binding } = checkHostOptions(options);
-    const wanted = { owner, mode, isCreated: true };
+    const { path, bytes, mode, owner, binding, afterReboot } = checkHostOptions(options);
+    const wanted = { owner, mode, isCreated: true, isKept: afterReboot === 'keep' };
     return HostRegion.#open(path, wanted, bytes, binding);
   }
 
@@ -103,7 +104,7 @@ export class HostRegion extends Region {
    */
   static find(path: string, owner?: number): HostRegion {
     checkHostOptions(owner === undefined ? { path } : { path, owner });
-    return HostRegion.#open(path, { owner, mode: DEFAULT_MODE, isCreated: false });
+    return HostRegion.#open(path, { ...EXISTING, owner, mode: DEFAULT_MODE });
   }
 
   /** @throws TypeError always: use {@link open}. */

@@ -4,6 +4,7 @@ import { addDouble, loadDouble } from '../memory/shared-double.ts';
 import { systemClock } from '../time/system-clock.ts';
 import type { FileLocks } from './file-locks.ts';
 import { type Recovered, recoverProcess } from './recovery.ts';
+import { noteTime } from './region-time.ts';
 
 /** A process that has a region open, or ended without closing it. */
 export interface HostProcess {
@@ -72,8 +73,9 @@ export class Processes {
     return entry !== this.own && !this.#locks.isTaken(entry);
   }
 
-  /** Recovers the holdings of processes that have ended. */
+  /** Recovers the holdings of processes that have ended, and notes the time for the next start. */
   sweep(): void {
+    noteTime(this.#region, this.#entries);
     for (let entry = 1; entry <= PROCESS_COUNT; entry++) {
       if (entry === this.own || this.#pid(entry) === 0 || !this.#locks.take(entry)) continue;
       try {
@@ -114,6 +116,7 @@ export class Processes {
   /** Releases what this process holds, and its entry. */
   leave(): void {
     try {
+      noteTime(this.#region, this.#entries);
       this.#free(this.own);
     } finally {
       this.#locks.release(this.own);

@@ -39,15 +39,16 @@ export function fail(
   return new HandleError(code, `${path} ${message}`, cause === undefined ? {} : { cause });
 }
 
-/** The file's expected owner, and whether to create it. */
+/** The file's expected owner, whether to create it, and whether it may be of an earlier boot. */
 export interface Wanted {
   readonly owner: number | undefined;
   readonly mode: number;
   readonly isCreated: boolean;
+  readonly isKept: boolean;
 }
 
 /** An existing file of this process's user. */
-export const EXISTING: Wanted = { owner: undefined, mode: 0, isCreated: false };
+export const EXISTING: Wanted = { owner: undefined, mode: 0, isCreated: false, isKept: false };
 
 /** Opens the file of a region. Never follows a symbolic link. */
 export function openFile(path: string, { owner, mode, isCreated }: Wanted): RegionFile {

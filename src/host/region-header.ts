@@ -1,5 +1,6 @@
 import { fstatSync, ftruncateSync, readSync, writeSync } from 'node:fs';
 import { constants } from 'node:os';
+import type { HandleError } from '../errors.ts';
 import {
   BOOT_BYTES,
   PROCESSES_BYTES,
@@ -15,12 +16,15 @@ import type { Libc } from './libc.ts';
 import type { Machine } from './machine.ts';
 import { errorName } from './native.ts';
 import { fail, type RegionFile } from './region-file.ts';
+import { beginTime, continueTime } from './region-time.ts';
 import { platform } from './this-platform.ts';
 
 /** Bytes allocated in one call, which a signal, such as a profiler's, may interrupt. */
 const STEP_BYTES = 1_048_576;
 const MOST_INTERRUPTIONS = 1000;
 const MAGIC_BYTES = 4;
+/** The id of the machine's start and the time namespace, side by side. */
+const START_BYTES = BOOT_BYTES + 8;
 
 let known: Machine | undefined;
 
@@ -36,14 +40,22 @@ class Header {
   readonly i32 = new Int32Array(this.bytes.buffer);
   readonly f64 = new Float64Array(this.bytes.buffer);
   readonly boot = new Uint8Array(this.bytes.buffer, REGION_FILE.boot, BOOT_BYTES);
+
+  /** The size of the file. */
+  get size(): number {
+    return this.i32[REGION.bytes] ?? 0;
+  }
+
+  get isOfThisBoot(): boolean {
+    const { boot } = thisMachine();
+    return this.boot.every((byte, i) => byte === boot[i]);
+  }
 }
 
-/**
- * Checks the region in a file and returns its size; undefined if the file is empty or the region is
- * incomplete.
- */
-export function checkRegion({ path, descriptor }: RegionFile): number | undefined {
-  const { bytes: head, i32, f64, boot } = new Header();
+/** Returns the header of the region in a file; undefined if it is empty, or incomplete. */
+function readHeader({ path, descriptor }: RegionFile): Header | undefined {
+  const header = new Header();
+  const { bytes: head, i32 } = header;
   if (readSync(descriptor, head, 0, REGION_HEADER_BYTES, 0) === 0) return undefined;
   const invalid = (message: string) => fail('ERR_REGION_INVALID', path, message);
   const magic = i32[REGION.magic];
@@ -53,22 +65,63 @@ export function checkRegion({ path, descriptor }: RegionFile): number | undefine
   if (version !== REGION_VERSION) {
     throw invalid(`has format version ${version}, this is version ${REGION_VERSION}`);
   }
-  const bytes = i32[REGION.bytes] ?? 0;
+  const { size: bytes } = header;
   // Check after the header, which is complete only once the file has its size.
   const { size } = fstatSync(descriptor);
   if (bytes !== size) throw invalid(`was cut: it has ${size} of ${bytes} bytes`);
   if (bytes % PAGE_BYTES !== 0) {
     throw invalid(`has ${bytes} bytes, not a multiple of ${PAGE_BYTES}`);
   }
-  const machine = thisMachine();
-  const stale = (message: string) => fail('ERR_HOST_STALE', path, message);
-  if (!boot.every((byte, i) => byte === machine.boot[i])) {
-    throw stale("was created before this machine's last start, or on another machine: remove it");
+  return header;
+}
+
+/**
+ * Checks the region in a file and returns its size; undefined if the file is empty or the region is
+ * incomplete.
+ */
+export function checkRegion(file: RegionFile): number | undefined {
+  const header = readHeader(file);
+  if (header === undefined) return undefined;
+  if (!header.isOfThisBoot) {
+    throw stale(
+      file,
+      "was created before this machine's last start, or on another machine: remove it, or open it " +
+        "with afterReboot: 'keep'",
+    );
   }
-  if (f64[REGION_FILE.timeSpace >> 3] !== machine.timeSpace) {
-    throw stale('was created in another time namespace, which has another clock');
+  if (header.f64[REGION_FILE.timeSpace >> 3] !== thisMachine().timeSpace) {
+    throw stale(file, 'was created in another time namespace, which has another clock');
   }
-  return bytes;
+  return header.size;
+}
+
+function stale({ path }: RegionFile, message: string): HandleError {
+  return fail('ERR_HOST_STALE', path, message);
+}
+
+/** Whether a file holds a region of an earlier start, or of another machine. */
+export function isOfEarlierBoot(file: RegionFile): boolean {
+  return readHeader(file)?.isOfThisBoot === false;
+}
+
+/**
+ * Takes over a region of an earlier start. Hold the locks of all its processes: those that come later
+ * find the new start's id, and thus the new time.
+ */
+export function takeOverRegion(file: RegionFile): void {
+  const header = readHeader(file);
+  if (header === undefined) return;
+  continueTime(file, header.i32[REGION.processes] ?? 0);
+  const { boot, timeSpace } = thisMachine();
+  header.boot.set(boot);
+  header.f64[REGION_FILE.timeSpace >> 3] = timeSpace;
+  // Last, and in one piece. If the process is killed before, the next one begins again.
+  writeSync(file.descriptor, header.bytes, REGION_FILE.boot, START_BYTES, REGION_FILE.boot);
+}
+
+/** The error of a region of an earlier start that is in use. */
+export function usedElsewhere(file: RegionFile): HandleError {
+  return stale(file, 'is open in a process of another machine, or of another boot');
 }
 
 /** Whether a file holds a region of any version, or an incomplete one. */
@@ -106,6 +159,7 @@ export function makeRegion(file: RegionFile, libc: Libc, bytes: number, mode: nu
   header.boot.set(boot);
   header.f64[REGION_FILE.timeSpace >> 3] = timeSpace;
   allocate(file, libc, bytes, header.bytes);
+  beginTime(file, REGION_HEADER_BYTES);
   if (libc.chmod(descriptor, mode) !== 0) {
     throw fail('ERR_HOST_UNSUPPORTED', file.path, `cannot have the mode 0o${mode.toString(8)}`);
   }

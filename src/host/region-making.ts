@@ -5,7 +5,14 @@ import { timers } from '../memory/runtime.ts';
 import { FileLocks } from './file-locks.ts';
 import type { Libc } from './libc.ts';
 import { isInPlace, type RegionFile, type Wanted } from './region-file.ts';
-import { checkRegion, isUnfinished, makeRegion } from './region-header.ts';
+import {
+  checkRegion,
+  isOfEarlierBoot,
+  isUnfinished,
+  makeRegion,
+  takeOverRegion,
+  usedElsewhere,
+} from './region-header.ts';
 
 // The locks of a region's file: one to create or remove the region, one for each process that has it
 // open, and one to change its limits from outside the program. A process takes its own lock and then looks at the path again; another removes the
@@ -30,8 +37,22 @@ export function openedBy(libc: Libc, file: RegionFile): Opened {
  * @throws HandleError
  */
 export function findOrMake(opened: Opened, wanted: Wanted, bytes: number): number {
+  const { file } = opened;
+  if (wanted.isKept && isOfEarlierBoot(file)) underLock(opened, () => takeOver(opened));
   // Checked without the lock, so that a stopped process cannot block those that come later.
-  return checkRegion(opened.file) ?? underLock(opened, () => make(opened, wanted, bytes));
+  return checkRegion(file) ?? underLock(opened, () => make(opened, wanted, bytes));
+}
+
+/** Lets a region go on after a restart of the machine, unless another process has done so. */
+function takeOver({ file, locks }: Opened): void {
+  if (!isOfEarlierBoot(file)) return;
+  // What processes of the earlier start held comes back as from any that have ended.
+  if (!locks.take(1, PROCESS_COUNT)) throw usedElsewhere(file);
+  try {
+    takeOverRegion(file);
+  } finally {
+    locks.release(1, PROCESS_COUNT);
+  }
 }
 
 function make({ file, libc }: Opened, { isCreated, mode }: Wanted, bytes: number): number {

@@ -82,6 +82,8 @@ class CombinedLimiter extends Described implements Limiter {
   readonly #lossy: readonly Member[];
   /** The lossy member that refused last. It is asked first, so that nothing has to be returned. */
   #refuser: Member | undefined;
+  /** Whether they read one clock. Regions through a restart differ in their time. */
+  readonly #isOneClock: boolean;
   readonly #source: Source;
   readonly #line: Line;
 
@@ -92,6 +94,7 @@ class CombinedLimiter extends Described implements Limiter {
     const thatTakeBack = (what: string) => members.filter(({ part }) => part.takeback === what);
     this.#exact = thatTakeBack('any');
     this.#lossy = [...thatTakeBack('current'), ...thatTakeBack('none')];
+    this.#isOneClock = members.every(({ part }) => part.clock === clock);
     const limitOf = () => this.limit;
     this.#source = {
       attempt: (n) => (this.#take(n) ? undefined : this.#look(n)),
@@ -162,7 +165,7 @@ class CombinedLimiter extends Described implements Limiter {
     if (this.#refuser !== undefined && this.#refuser.timeUntil(n) > 0) return false;
     const exact = this.#exact;
     // One reading for all of them: an old one can only admit less.
-    const nowUs = exact.length === 0 ? undefined : this.clock.now();
+    const nowUs = exact.length > 0 && this.#isOneClock ? this.clock.now() : undefined;
     for (let i = 0; i < exact.length; i++) {
       const member = exact[i] as Member; // i is less than the length
       if (member.take(n, nowUs)) continue;

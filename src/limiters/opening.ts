@@ -19,7 +19,7 @@ import { named } from '../memory/names.ts';
 import { type Named, type Names, namesOf, Region } from '../memory/region.ts';
 import { checkFlag, shown } from '../options.ts';
 import { shareAlarms } from '../time/alarms.ts';
-import { attachClock } from '../time/attach-clock.ts';
+import { attachClock, clockIn } from '../time/attach-clock.ts';
 import type { Clock, ClockHandle } from '../time/clock.ts';
 import { ManualClock } from '../time/manual-clock.ts';
 import { systemClock } from '../time/system-clock.ts';
@@ -75,7 +75,8 @@ export function checkShared(options: SharedOptions): {
   if (kernel !== undefined && !isKernelName(kernel)) {
     throw new RangeError(`kernel must be "wasm" or "atomics", got ${shown(kernel)}`);
   }
-  return { clock, region, kernel, stats: checkFlag('stats', options.stats, false) };
+  const stats = checkFlag('stats', options.stats, false);
+  return { clock: clockIn(region, clock), region, kernel, stats };
 }
 
 /** Opens the limiter behind a handle; `open` checks the contents of its cell. */

@@ -6,6 +6,7 @@ import {
   REGION_FILE,
   REGION_HEADER_BYTES,
   REGION_MAGIC,
+  REGION_TIME,
   REGION_VERSION,
 } from './layout.ts';
 import {
@@ -184,6 +185,12 @@ class RegionBase {
   get rings(): Int32Array<SharedArrayBuffer> | undefined {
     if (this.sharing === undefined) return undefined;
     return new Int32Array(this.buffer, REGION_FILE.rings, 1);
+  }
+
+  /** What the region's time is ahead of the system's clock; 0 unless it outlived a restart. @internal */
+  get shiftUs(): number {
+    const entries = this.i32[REGION.processes] ?? 0;
+    return entries === 0 ? 0 : (this.f64[(entries + REGION_TIME.shiftUs) >> 3] ?? 0);
   }
 
   /** The memory, as in a handle. @internal */

@@ -159,7 +159,8 @@ describe('opening fails, with a code and what to do, if the file', () => {
     const answer = refusal(() => HostRegion.open({ path }));
     expect(answer).toEqual([
       'ERR_HOST_STALE',
-      `${path} was created before this machine's last start, or on another machine: remove it`,
+      `${path} was created before this machine's last start, or on another machine: remove it, or ` +
+        "open it with afterReboot: 'keep'",
     ]);
   });
 

@@ -28,7 +28,7 @@ import { wasmMemories } from '../../src/memory/shared-memory.ts';
 import { hostPath, hostRegion } from '../support/host.ts';
 
 const BYTES = 65_536;
-const WANTED = { owner: undefined, mode: 0o600, isCreated: true };
+const WANTED = { owner: undefined, mode: 0o600, isCreated: true, isKept: false };
 
 /** Opens a new file that is closed and removed with the test. */
 function newFile() {

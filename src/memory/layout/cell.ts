@@ -106,6 +106,10 @@ export const HIGH_HALF = 1 - LOW_HALF;
  * In place of entry 0 are sums of what ended processes held:
  *
  *     recovered  │ processes i32 │ permits i32 │ tokens f64 │
+ *
+ * After the entries is the line by which time goes on through a restart of the machine:
+ *
+ *     time       │ shiftUs f64 │ wallUs f64 │ lastUs f64 │ - │
  */
 
 /** Byte offsets in a name's entry, and its size. */
@@ -119,5 +123,15 @@ export const PROCESS_BYTES = 16;
 /** Byte offsets in the place of entry 0. */
 export const RECOVERED = { processes: 0, permits: 4, tokens: 8 } as const;
 export const PROCESS_COUNT = 255;
-/** Size of the entries of all processes. */
-export const PROCESSES_BYTES = (PROCESS_COUNT + 1) * PROCESS_BYTES;
+const ENTRIES_BYTES = (PROCESS_COUNT + 1) * PROCESS_BYTES;
+/**
+ * Byte offsets from the entries on: what to add to the system's clock to get the region's time; the
+ * wall clock less that time, as last noted; and the time at the last note.
+ */
+export const REGION_TIME = {
+  shiftUs: ENTRIES_BYTES,
+  wallUs: ENTRIES_BYTES + 8,
+  lastUs: ENTRIES_BYTES + 16,
+} as const;
+/** Size of the entries of all processes, and the line of the region's time. */
+export const PROCESSES_BYTES = ENTRIES_BYTES + LINE_BYTES;
