@@ -151,7 +151,11 @@ describe.each(Object.entries(FRAMEWORKS))('with %s', (_name, serve) => {
 
   test('problemJson says 503, and a permit that expired does not fail the response', async () => {
     const semaphore = Semaphore.create({ permits: 1, holdMs: 1, clock });
-    const url = await serve({ limiter: semaphore, problemJson: true, onError: expect.unreachable });
+    const url = await serve({
+      limiter: semaphore,
+      problemJson: true,
+      onError: () => expect.unreachable(),
+    });
     const leave = await hold(url);
     const { status, body } = await get(url);
     expect([status, JSON.parse(body)]).toEqual([
