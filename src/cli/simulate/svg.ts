@@ -115,7 +115,7 @@ function coursePanel({ title, unit, lines, top }: Course, seconds: number, at: n
     const path = points.map(([second, value]) => `${x(second)},${y(Math.min(value, ceiling))}`);
     return path.length < 2
       ? ''
-      : `<path class="course" stroke="${colourOf(line)}"" d="M${path.join('L')}"/>`;
+      : `<path class="course" stroke="${colourOf(line)}" d="M${path.join('L')}"/>`;
   });
   return `<text class="title" x="16" y="${at + 36}">${escaped(title)}</text>
 ${grid}
