@@ -4,7 +4,7 @@ import { drawSampling } from './draw-sampling.ts';
 import { makeTraffic, playSampling, SAMPLING_SCENES } from './sampling.ts';
 import { samplingTable, TABLE } from './sampling-table.ts';
 import { play, SCENES } from './scenes.ts';
-import { drawSimulation, SIMULATION } from './simulation.ts';
+import { ADAPTING, drawAdapting, drawSimulation, SIMULATION } from './simulation.ts';
 
 // From dist/docs/pictures, where this runs.
 const DOCS = new URL('../../../docs/', import.meta.url);
@@ -15,6 +15,7 @@ for (const scene of SCENES) {
   writeFileSync(new URL(`${scene.name}.svg`, IMAGES), draw(scene.title, play(scene)));
 }
 writeFileSync(new URL(`${SIMULATION}.svg`, IMAGES), await drawSimulation());
+writeFileSync(new URL(`${ADAPTING}.svg`, IMAGES), await drawAdapting());
 
 const traffic = makeTraffic();
 const sampled = SAMPLING_SCENES.map((scene) => ({

@@ -38,6 +38,7 @@ export {
   type HonoMiddleware,
   honoMiddleware,
 } from './http/hono.ts';
+export type { InFlightLimiter } from './http/in-flight.ts';
 export { type NodeLimitOptions, nodeListener } from './http/node.ts';
 export type {
   KeyedRequestLimiter,

@@ -7,7 +7,7 @@ import type { Permit } from './permit.ts';
 import { runWithPermit } from './permit-run.ts';
 import type { Semaphore } from './semaphore.ts';
 import { ACQUIRE, type AcquireOptions, type RunOptions } from './semaphore-options.ts';
-import { Described, type Description } from './state.ts';
+import { type Decision, Described, type Description } from './state.ts';
 import { checkPossible, checkWait, queueFull, timedOut } from './waiting.ts';
 
 /** Most limiters can take tokens back. */
@@ -56,6 +56,11 @@ export class LimitedSemaphore extends Described {
     return this.#waiting;
   }
 
+  /** The number of permits, the same one for all threads. */
+  get permits(): number {
+    return this.#semaphore.permits;
+  }
+
   /** Returns the number of permits in use by all threads. */
   inUse(): number {
     return this.#semaphore.inUse();
@@ -70,6 +75,20 @@ export class LimitedSemaphore extends Described {
   tryAcquire(n = 1): Permit | undefined {
     checkTokens('n', n);
     return meetNow(this.#semaphore, () => this.#limiter.tryConsume(n))?.[0];
+  }
+
+  /**
+   * Like {@link tryAcquire}, with the decision of the limiter; undefined if no permit was free.
+   *
+   * @internal
+   */
+  admit(n: number): { permit: Permit | undefined; decision: Decision | undefined } {
+    let decision: Decision | undefined;
+    const met = meetNow(this.#semaphore, () => {
+      decision = this.#limiter.decide(n);
+      return decision.allowed;
+    });
+    return { permit: met?.[0], decision };
   }
 
   /**

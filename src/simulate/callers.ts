@@ -80,6 +80,7 @@ interface Caller {
 
 /** A call in flight. */
 interface Flight extends Timed {
+  readonly startedUs: number;
   readonly permit: Permit | undefined;
 }
 
@@ -129,7 +130,7 @@ class WaitingCallers implements Callers {
 
   /** Simulates responses and retries up to an instant. */
   #run(untilUs: number): void {
-    const { clock, outcomes } = this.#setting;
+    const { clock, outcomes, semaphore } = this.#setting;
     for (;;) {
       const flight = this.#flights.first;
       const atUs = Math.min(flight?.atUs ?? Number.POSITIVE_INFINITY, this.#retryUs);
@@ -138,7 +139,8 @@ class WaitingCallers implements Callers {
       if (flight !== undefined && flight.atUs <= atUs) {
         this.#flights.remove(flight);
         flight.permit?.release();
-        outcomes.end();
+        outcomes.respond(atUs, atUs - flight.startedUs);
+        if (semaphore !== undefined) outcomes.permits?.set(atUs, semaphore.permits);
       }
       this.#advance();
     }
@@ -194,7 +196,7 @@ class WaitingCallers implements Callers {
     outcomes.admit(arrivedUs, clock.nowUs);
     if (server === undefined) return;
     const endUs = server.respond(clock.nowUs);
-    outcomes.respond(endUs - clock.nowUs);
-    this.#flights.add({ atUs: endUs, place: -1, order: 0, permit });
+    outcomes.start();
+    this.#flights.add({ atUs: endUs, place: -1, order: 0, permit, startedUs: clock.nowUs });
   }
 }

@@ -1,5 +1,6 @@
 import { EXACT_COUNT_BITS } from '../kernel/constants.ts';
 import { countBitsOf } from '../kernel/window/limit.ts';
+import { ADAPT_RULES, type AdaptRule } from '../limiters/adaptive-permits.ts';
 import { allOf } from '../limiters/all-of.ts';
 import { FixedWindow } from '../limiters/fixed-window.ts';
 import { LeakyBucket } from '../limiters/leaky-bucket.ts';
@@ -20,6 +21,8 @@ export interface LimiterSpec {
   readonly text: string;
   /** Whether the first part is a semaphore. */
   readonly hasPermits: boolean;
+  /** Whether its number follows the server. */
+  readonly adapts: boolean;
   /** Creates the semaphore, on a clock that reads 0; undefined if there is none. */
   semaphore(clock: Clock): Semaphore | undefined;
   /** Creates the limiter, on a clock that reads 0; undefined if there is only a semaphore. */
@@ -102,8 +105,24 @@ const KINDS: Readonly<Record<string, Kind>> = {
 const SEMAPHORE = 'semaphore';
 const FORMS: Readonly<Record<string, readonly TermForm[]>> = {
   ...Object.fromEntries(Object.entries(KINDS).map(([name, { forms }]) => [name, forms])),
-  [SEMAPHORE]: [{ needs: ['permits'] }],
+  [SEMAPHORE]: [
+    { needs: ['permits'] },
+    { needs: ['adapt', 'max'], takes: ['min', 'initial'], words: { adapt: ADAPT_RULES } },
+  ],
 };
+
+/** The permits of a term, its bound, and whether they adapt. */
+function permitsOf({ numbers, words }: Term) {
+  const { permits, max = 0, min, initial } = numbers;
+  if (permits !== undefined) return { options: { permits }, most: permits, adapts: false };
+  const range = {
+    max,
+    ...(min !== undefined && { min }),
+    ...(initial !== undefined && { initial }),
+  };
+  const adapt = words['adapt'] as AdaptRule; // one of the choices
+  return { options: { permits: range, adapt }, most: max, adapts: true };
+}
 
 function kindOf({ kind }: Term): Kind {
   const found = KINDS[kind];
@@ -115,7 +134,7 @@ function kindOf({ kind }: Term): Kind {
 export function parseLimiter(text: string): LimiterSpec {
   const terms = parseTerms(text, FORMS);
   const limiters = terms.filter(({ kind }) => kind !== SEMAPHORE);
-  const permits = terms[0].kind === SEMAPHORE ? terms[0].numbers['permits'] : undefined;
+  const permits = terms[0].kind === SEMAPHORE ? permitsOf(terms[0]) : undefined;
   if (terms.length - limiters.length > (permits === undefined ? 0 : 1)) {
     throw new RangeError('A semaphore must come first, and only once.');
   }
@@ -126,12 +145,15 @@ export function parseLimiter(text: string): LimiterSpec {
     // Don't wrap a single limiter: only buckets can reserve.
     return first === undefined || others.length === 0 ? first : allOf(first, ...others);
   };
-  const semaphore = (clock: Clock) =>
-    permits === undefined ? undefined : Semaphore.create({ permits, clock });
+  const semaphore = (clock: Clock) => permits && Semaphore.create({ ...permits.options, clock });
   const clock = new SimulatedClock();
   sentence(() => [create(clock), semaphore(clock)]);
   const boundOf = (term: Term) =>
-    term.kind === SEMAPHORE ? new InFlightBound(permits ?? 0) : kindOf(term).bound(term.numbers);
-  const hasPermits = permits !== undefined;
-  return { text: normal(text), hasPermits, semaphore, create, bounds: () => terms.map(boundOf) };
+    term.kind === SEMAPHORE
+      ? new InFlightBound(permits?.most ?? 0)
+      : kindOf(term).bound(term.numbers);
+  return {
+    ...{ text: normal(text), hasPermits: permits !== undefined, adapts: permits?.adapts === true },
+    ...{ semaphore, create, bounds: () => terms.map(boundOf) },
+  };
 }

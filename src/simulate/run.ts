@@ -13,6 +13,8 @@ const DEFAULT_DURATION_MS = 60_000;
 /** The outcomes of one limiter. */
 export interface LimiterResult {
   readonly text: string;
+  /** Whether its number of permits follows the server. */
+  readonly adapts: boolean;
   readonly outcomes: Outcomes;
 }
 
@@ -119,9 +121,9 @@ interface CallerOptions {
 function stand(spec: LimiterSpec, { waitMs, server }: CallerOptions): Stand {
   const clock = new SimulatedClock();
   const [limiter, semaphore] = [spec.create(clock), spec.semaphore(clock)];
-  const outcomes = new Outcomes(spec.bounds(), waitMs);
+  const outcomes = new Outcomes(spec.bounds(), waitMs, semaphore?.permits);
   const setting = { semaphore, limiter, clock, outcomes, server: server?.() };
-  return { text: spec.text, outcomes, callers: callersAt(setting, waitMs) };
+  return { text: spec.text, adapts: spec.adapts, outcomes, callers: callersAt(setting, waitMs) };
 }
 
 /** Replays the same arrivals through each limiter in simulated time. */
@@ -143,7 +145,10 @@ export async function simulate(
     onBatch(count);
   }
   for (const { callers } of stands) callers.finish();
-  sameSlots([arrivals, ...stands.map(({ outcomes }) => outcomes.admissions)]);
+  sameSlots([
+    arrivals,
+    ...stands.flatMap(({ outcomes }) => [outcomes.admissions, outcomes.goodput]),
+  ]);
   return { count, lastUs, arrivals, limiters: stands };
 }
 

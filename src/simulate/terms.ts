@@ -1,15 +1,18 @@
 import { per, type RateUnit } from '../limiters/limit.ts';
 
-/** A kind and its numbers, as in `token-bucket rate=100 burst=20`. */
+/** A kind with its numbers and words, as in `semaphore max=100 adapt=gradient`. */
 export interface Term {
   readonly kind: string;
   readonly numbers: Readonly<Record<string, number>>;
+  readonly words: Readonly<Record<string, string>>;
 }
 
-/** The required and optional numbers of a kind. */
+/** The required and optional values of a kind. */
 export interface TermForm {
   readonly needs: readonly string[];
   readonly takes?: readonly string[];
+  /** The values that are words, and what they may be. */
+  readonly words?: Readonly<Record<string, readonly string[]>>;
 }
 
 const NUMBER = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i;
@@ -26,6 +29,11 @@ function parseValue(name: string, text: string): number {
   return unit === 'second' ? value : per(value, unit as RateUnit);
 }
 
+function parseWord(name: string, text: string, choices: readonly string[]): string {
+  if (choices.includes(text)) return text;
+  throw new RangeError(`${name} must be ${choices.join(', ')}, got ${JSON.stringify(text)}.`);
+}
+
 function shape(kind: string, { needs, takes = [] }: TermForm): string {
   return [kind, ...needs.map((n) => `${n}=...`), ...takes.map((n) => `[${n}=...]`)].join(' ');
 }
@@ -38,16 +46,20 @@ function parseTerm(text: string, forms: Readonly<Record<string, readonly TermFor
     throw new RangeError(`It must begin with one of ${kinds}, got ${JSON.stringify(kind)}.`);
   }
   const numbers: Record<string, number> = {};
+  const chosen: Record<string, string> = {};
+  const names: string[] = [];
   for (const word of words) {
     const [, name = word, value = ''] = /^([^=]+)=(.*)$/.exec(word) ?? [];
-    if (Object.hasOwn(numbers, name)) throw new RangeError(`${name} must be given only once.`);
+    if (names.includes(name)) throw new RangeError(`${name} must be given only once.`);
     if (!candidates.some(({ needs, takes = [] }) => [...needs, ...takes].includes(name))) {
       const wanted = candidates.map((form) => shape(kind, form)).join(', or ');
       throw new RangeError(`It must be ${wanted}; got ${JSON.stringify(word)}.`);
     }
-    numbers[name] = parseValue(name, value);
+    const choices = candidates.map((form) => form.words?.[name]).find(Boolean);
+    if (choices === undefined) numbers[name] = parseValue(name, value);
+    else chosen[name] = parseWord(name, value, choices);
+    names.push(name);
   }
-  const names = Object.keys(numbers);
   const fits = ({ needs, takes = [] }: TermForm) =>
     needs.every((name) => names.includes(name)) &&
     names.every((name) => needs.includes(name) || takes.includes(name));
@@ -55,7 +67,7 @@ function parseTerm(text: string, forms: Readonly<Record<string, readonly TermFor
     const wanted = candidates.map((form) => shape(kind, form)).join(', or ');
     throw new RangeError(`It must be ${wanted}; got ${JSON.stringify(text.trim())}.`);
   }
-  return { kind, numbers };
+  return { kind, numbers, words: chosen };
 }
 
 /** Parses terms joined by ` + `. Throws a RangeError that names the term and the problem. */

@@ -5,7 +5,12 @@ import { drawSampling } from '../../docs/pictures/draw-sampling.ts';
 import { makeTraffic, playSampling, SAMPLING_SCENES } from '../../docs/pictures/sampling.ts';
 import { samplingTable, TABLE } from '../../docs/pictures/sampling-table.ts';
 import { play, SCENES } from '../../docs/pictures/scenes.ts';
-import { drawSimulation, SIMULATION } from '../../docs/pictures/simulation.ts';
+import {
+  ADAPTING,
+  drawAdapting,
+  drawSimulation,
+  SIMULATION,
+} from '../../docs/pictures/simulation.ts';
 
 const IMAGES = new URL('../../docs/images/', import.meta.url);
 
@@ -23,8 +28,11 @@ test.each(SCENES)('the picture of $name matches the limiter (npm run docs:pictur
   expect(draw(scene.title, play(scene))).toBe(committed);
 });
 
-test("the picture of a simulation matches the command's output (npm run docs:pictures)", async () => {
-  expect(await drawSimulation()).toBe(readFileSync(new URL(`${SIMULATION}.svg`, IMAGES), 'utf8'));
+test.each([
+  [SIMULATION, drawSimulation],
+  [ADAPTING, drawAdapting],
+])("the picture %s matches the command's output (npm run docs:pictures)", async (name, drawn) => {
+  expect(await drawn()).toBe(readFileSync(new URL(`${name}.svg`, IMAGES), 'utf8'));
 });
 
 test('the pictures and the table of samplers match the samplers (npm run docs:pictures)', () => {
@@ -43,9 +51,9 @@ test('the pictures and the table of samplers match the samplers (npm run docs:pi
 test('every picture is generated, and shown on a page', () => {
   const choosing = shownOn('choosing.md');
   const measured = shownOn('performance.md');
-  const simulated = shownOn('simulate.md');
+  const simulated = ['simulate.md', 'how-many-at-once.md'].flatMap(shownOn);
   const sampled = shownOn('sampling.md');
-  expect(simulated).toEqual([SIMULATION]);
+  expect(simulated).toEqual([SIMULATION, ADAPTING]);
   expect(sampled).toEqual(SAMPLING_SCENES.map(({ name }) => name));
   expect(choosing.sort()).toEqual(SCENES.map(({ name }) => name).sort());
   expect(readdirSync(IMAGES).sort()).toEqual(

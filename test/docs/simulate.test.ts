@@ -2,7 +2,9 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { runCli } from '../cli/support/run-cli.ts';
 
-const PAGE = readFileSync(new URL('../../docs/simulate.md', import.meta.url), 'utf8');
+const PAGES = ['simulate', 'how-many-at-once'].map((page) =>
+  readFileSync(new URL(`../../docs/${page}.md`, import.meta.url), 'utf8'),
+);
 const EXAMPLE = /^```sh\nnpx zerotime (simulate .*)\n```\n\n```printout\n([\s\S]*?)^```$/gm;
 
 /** Splits a command like a shell; the examples only use single quotes. */
@@ -10,16 +12,18 @@ function words(command: string): string[] {
   return [...command.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare = '']) => quoted ?? bare);
 }
 
-const examples = [...PAGE.matchAll(EXAMPLE)].map(([, command = '', printed = '']) => ({
-  command,
-  printed,
-}));
+const examples = PAGES.flatMap((page) => [...page.matchAll(EXAMPLE)]).map(
+  ([, command = '', printed = '']) => ({
+    command,
+    printed,
+  }),
+);
 
-test('docs/simulate.md has examples', () => {
-  expect(examples.length).toBe(3);
+test('the pages have examples', () => {
+  expect(examples.length).toBe(4);
 });
 
-test.each(examples)('$command prints what the page shows', async ({ command, printed }) => {
+test.each(examples)('$command prints what its page shows', async ({ command, printed }) => {
   const { code, stdout } = await runCli(words(command));
   expect(code).toBe(0);
   expect(stdout.trim()).toBe(printed.trim());

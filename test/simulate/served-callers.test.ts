@@ -105,3 +105,67 @@ describe('a server', () => {
     expect(() => parseLimiter(text)).toThrow('A semaphore must come first, and only once');
   });
 });
+
+describe('a server whose capacity is reduced', () => {
+  /** The instants of the responses to calls at these instants, all in milliseconds. */
+  const answers = (text: string, arrivals: readonly number[]) => {
+    const server = parseServer(text).create(SEED);
+    return arrivals.map((ms) => server.respond(ms * 1_000) / 1_000);
+  };
+
+  it('ends what it has begun, and starts fewer calls until the capacity is back', () => {
+    const text = 'constant serviceMs=100 capacity=3 reducedTo=1 fromMs=50 untilMs=250';
+    // The fourth waits for all three, the fifth for its place, the others for the end.
+    const arrivals = [0, 0, 0, 60, 60, 60, 60, 500];
+    expect(answers(text, arrivals)).toEqual([100, 100, 100, 200, 300, 350, 350, 600]);
+  });
+
+  it('is an ordinary one before and after that', () => {
+    const reduced = 'exponential serviceMs=10 capacity=2 reducedTo=1 fromMs=1000 untilMs=2000';
+    const arrivals = Array.from({ length: 100 }, (_, i) => 3 * i);
+    expect(answers(reduced, arrivals)).toEqual(
+      answers('exponential serviceMs=10 capacity=2', arrivals),
+    );
+  });
+
+  it.each([
+    ['constant serviceMs=1 capacity=2 reducedTo=3 fromMs=1 untilMs=2', /reducedTo must be/],
+    ['constant serviceMs=1 capacity=2 reducedTo=0 fromMs=1 untilMs=2', /reducedTo must be/],
+    ['constant serviceMs=1 capacity=2 reducedTo=1 fromMs=2 untilMs=1', /untilMs must be/],
+    ['constant serviceMs=1 capacity=2 reducedTo=1', /It must be constant/],
+  ])('is refused as %j', (text, message) => {
+    expect(() => parseServer(text)).toThrow(message);
+  });
+});
+
+describe('a semaphore that adapts', () => {
+  const server = 'exponential serviceMs=10 capacity=8 reducedTo=4 fromMs=10000 untilMs=20000';
+  const one = parseLimiter('semaphore adapt=gradient max=50 initial=10');
+
+  it('follows the capacity of the server', async () => {
+    const arrivals = parsePattern('poisson rate=1200').arrivals(30e6, randomNumbers(SEED));
+    const options = { waitMs: 0, server: () => parseServer(server).create(SEED) };
+    const { limiters } = await simulate(arrivals, [one], options);
+    const points = limiters[0]?.outcomes.permits?.points() ?? [];
+    const median = (fromS: number, untilS: number) => {
+      const within = points.filter(([at]) => at >= fromS && at < untilS).map(([, value]) => value);
+      return within.sort((a, b) => a - b)[within.length >> 1] ?? 0;
+    };
+    expect([one.adapts, points[0]?.[1]]).toEqual([true, 10]);
+    expect(median(5, 10)).toBeGreaterThan(9);
+    expect(median(5, 10)).toBeLessThan(16);
+    expect(median(14, 20)).toBeGreaterThan(4);
+    expect(median(14, 20)).toBeLessThan(9);
+    expect(median(24, 30)).toBeGreaterThan(9);
+  });
+
+  it.each([
+    ['semaphore adapt=tcp max=5', 'adapt must be gradient, vegas, aimd, got "tcp".'],
+    ['semaphore adapt=gradient', 'It must be semaphore permits=..., or semaphore adapt=... max='],
+    ['semaphore adapt=gradient permits=5', 'It must be semaphore permits=..., or'],
+    ['semaphore adapt=gradient max=5 min=6', 'permits.min must be'],
+    ['token-bucket adapt=gradient rate=1 burst=1', 'It must be token-bucket rate='],
+  ])('is refused as %j', (text, message) => {
+    expect(() => parseLimiter(text)).toThrow(message);
+  });
+});

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
 import express from 'express';
 import fastify from 'fastify';
@@ -37,6 +38,17 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** A body of which the first part comes at once, and the rest never. */
+const endless = () => new ReadableStream({ start: (body) => body.enqueue(Buffer.from('part')) });
+
+/** Answers `/status/503` with that status, `/held` without ever ending, `/fails` with an error. */
+const listener: RequestListener = ({ url = '/' }, response) => {
+  if (url.startsWith('/status/')) response.statusCode = Number(url.slice(8));
+  if (url === '/fails') response.statusCode = 500;
+  if (url === '/held') response.write('part');
+  else response.end('Hello');
+};
+
 /** Answers refusals with 418 and the seconds to wait. */
 const TEAPOT = { status: 418, body: 'later: ' };
 
@@ -53,7 +65,7 @@ export const FRAMEWORKS: Readonly<
   'node:http': async (limits, isTeapot = false, others = []) => {
     const last = others.reduceRight<RequestListener>(
       (next, limit) => nodeListener(limit, next),
-      (_, response) => response.end('Hello'),
+      listener,
     );
     const limited = nodeListener(
       {
@@ -84,6 +96,8 @@ export const FRAMEWORKS: Readonly<
     );
     for (const other of others) app.use(expressMiddleware<express.Request>(other));
     app.get('/', (_request, response) => void response.send('Hello'));
+    app.get('/fails', () => Promise.reject(new Error('in a handler')));
+    app.use(listener);
     const failed: express.ErrorRequestHandler = (error, _request, response, _next) => {
       response.status(500).send(messageOf(error));
     };
@@ -106,6 +120,11 @@ export const FRAMEWORKS: Readonly<
     });
     for (const other of others) await app.register(fastifyPlugin, other);
     app.get('/', async () => 'Hello');
+    app.get('/fails', () => Promise.reject(new Error('in a handler')));
+    app.get('/held', (_, reply) => reply.send(Readable.fromWeb(endless() as never)));
+    app.get<{ Params: { status: string } }>('/status/:status', (request, reply) =>
+      reply.code(Number(request.params.status)).send('Hello'),
+    );
     await app.ready();
     return urlOf(app.server);
   },
@@ -127,6 +146,11 @@ export const FRAMEWORKS: Readonly<
     );
     for (const other of others) app.use(honoMiddleware<Context>(other));
     app.get('/', (context) => context.text('Hello'));
+    app.get('/fails', () => Promise.reject(new Error('in a handler')));
+    app.get('/held', (context) => context.body(endless()));
+    app.get('/status/:status', (context) =>
+      context.text('Hello', Number(context.req.param('status')) as 200),
+    );
     app.onError((error, context) => context.text(messageOf(error), 500));
     return urlOf(createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false }) as Server);
   },

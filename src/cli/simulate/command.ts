@@ -30,10 +30,12 @@ Limiters, with the options of their classes. If joined by ' + ', all of them mus
   sliding-window limit=... intervalMs=... [slots=...]
   sliding-log limit=... intervalMs=...
   semaphore permits=...   calls in flight; first or alone, with --server
+  semaphore adapt=gradient|vegas|aimd max=... [min=...] [initial=...]   a number that adapts
 
 Server. Processes up to 'capacity' calls at once (default: unlimited) and queues the others:
   constant serviceMs=... [capacity=...]
   exponential serviceMs=... [capacity=...]   random, serviceMs on average
+Both take reducedTo=... fromMs=... untilMs=...: another capacity for some time, as during a backup.
 
 Arrivals. Join several patterns by ' + ':
   constant rate=...                        evenly spaced

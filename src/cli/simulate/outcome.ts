@@ -44,7 +44,18 @@ export function jsonOf(result: SimulateResult, version: string): object {
       waitMs: percentiles(outcomes.waits),
       ...(server === undefined
         ? {}
-        : { mostInFlight: outcomes.mostInFlight, responseMs: percentiles(outcomes.responses) }),
+        : {
+            mostInFlight: outcomes.mostInFlight,
+            responseMs: percentiles(outcomes.responses),
+            responsesPerSlot: outcomes.goodput.counts,
+          }),
+      ...(outcomes.permits === undefined
+        ? {}
+        : {
+            permits: outcomes.permits
+              .points()
+              .map(([atSeconds, permits]) => ({ atSeconds, permits })),
+          }),
       bounds: outcomes.bounds.map((bound) => ({
         promise: bound.promise,
         held: bound.held,

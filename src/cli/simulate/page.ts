@@ -12,6 +12,7 @@ import {
   sideLook,
 } from '../report/distributions.ts';
 import type { Chart, LineChart, Page, Section } from '../report/page.ts';
+import { coursesOf } from './courses.ts';
 import { highestOf, ratesByTime } from './outcome.ts';
 import { cellsOf, columnsOf, describeArrivals, describeBound, describeCallers } from './summary.ts';
 
@@ -38,6 +39,7 @@ export function pageOf(result: SimulateResult, about: About): Page {
         charts: [],
       },
       rateSection(result),
+      ...courseSections(result),
       ...waitSections(result),
       ...responseSections(result),
     ],
@@ -145,6 +147,19 @@ function waitsByTime(limiters: readonly LimiterResult[], end: number): LineChart
   });
   const title = `p99 of the waits of admitted callers, by arrival time, at least ${least} for each point`;
   return { ...latencyPoints(title, lines, end), logarithmic: false };
+}
+
+/** A limiter that adapts, over time, beside the others. */
+function courseSections(result: SimulateResult): Section[] {
+  const charts = coursesOf(result).map(({ title, unit, lines, top }): LineChart => {
+    const named = lines.map((points, at) => ({
+      ...{ label: result.limiters[at]?.text ?? '', ...sideLook(at) },
+      points: points.map(([second, value]) => [second, Math.min(value, top)] as const),
+    }));
+    const chart = latencyPoints(title, named, result.durationMs / 1_000);
+    return { ...chart, unit, top, logarithmic: false };
+  });
+  return charts.length === 0 ? [] : [{ heading: 'Adapting', verdicts: [], charts }];
 }
 
 /** Response times at the server, including its queue. */

@@ -1,10 +1,11 @@
 import type { SimulateResult } from '../../simulate/run.ts';
 import { formatNumber, formatSpan } from '../format.ts';
 import { writeOutput } from '../output.ts';
+import { type Course, coursesOf } from './courses.ts';
 import { highestOf, type RatesByTime, ratesByTime } from './outcome.ts';
 import { cellsOf, columnsOf, describeArrivals } from './summary.ts';
 
-// Hand-written SVG: three step lines per limiter, and identical output for the same arguments.
+// Hand-written SVG: three step lines per limiter, or its course, and identical output for the same arguments.
 
 const WIDTH = 760;
 const LEFT = 72;
@@ -24,6 +25,7 @@ const STYLE = `
   .arrivals { fill: #8c959f; fill-opacity: .28 }
   .admitted { fill: #0969da; fill-opacity: .38 }
   .line { fill: none; stroke: #0969da; stroke-width: 1.25 }
+  .course { fill: none; stroke-width: 1.5 }
   .bound { fill: none; stroke: #cf222e; stroke-width: 1.5; stroke-dasharray: 6 4 }
 `;
 
@@ -38,10 +40,15 @@ export function writeSvg(path: string, result: SimulateResult): void {
   writeOutput(path, drawSvg(result));
 }
 
+/** A limiter that adapts is drawn by its course beside the others; all others by their bounds. */
 export function drawSvg(result: SimulateResult): string {
-  const { limiters, source } = result;
+  const courses = coursesOf(result);
+  return courses.length > 0 ? drawCourses(result, courses) : drawBounds(result);
+}
+
+function drawBounds(result: SimulateResult): string {
+  const { limiters } = result;
   const height = HEAD + limiters.length * PANEL + 8;
-  const seed = source.seed === undefined ? '' : `, seed ${source.seed}`;
   const highest = highestOf(result);
   const panels = limiters.map((one, at) => {
     const columns = columnsOf(result);
@@ -51,16 +58,69 @@ export function drawSvg(result: SimulateResult): string {
       .join(', ');
     return panel(one.text, said, { ...ratesByTime(result, one), highest }, HEAD + at * PANEL);
   });
+  return page(result, 'arrivals, admissions and bounds', height, [
+    `<text x="16" y="45">${escaped(`arrivals: ${describeArrivals(result)}`)}</text>`,
+    legend(),
+    ...panels,
+  ]);
+}
+
+function page(
+  { source }: SimulateResult,
+  shows: string,
+  height: number,
+  parts: readonly string[],
+): string {
+  const seed = source.seed === undefined ? '' : `, seed ${source.seed}`;
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img">
-<title>${escaped(`${source.text}: arrivals, admissions and bounds`)}</title>
+<title>${escaped(`${source.text}: ${shows}`)}</title>
 <style>${STYLE}</style>
 <rect width="${WIDTH}" height="${height}" rx="6" fill="#fff"/>
 <text class="title" x="16" y="26">${escaped(`${source.text}${seed}`)}</text>
-<text x="16" y="45">${escaped(`arrivals: ${describeArrivals(result)}`)}</text>
-${legend()}
-${panels.join('\n')}
+${parts.join('\n')}
 </svg>
 `;
+}
+
+/** Height of a line of the legend. */
+const LEGEND_LINE = 19;
+
+function drawCourses(result: SimulateResult, courses: readonly Course[]): string {
+  const { limiters, server = '', durationMs } = result;
+  const head = HEAD + limiters.length * LEGEND_LINE;
+  const keys = limiters.map(({ text }, at) => {
+    const y = HEAD + at * LEGEND_LINE + 6;
+    return `<path class="course" stroke="${colourOf(at)}" d="M16,${y - 4}h24"/>
+<text x="46" y="${y}">${escaped(text)}</text>`;
+  });
+  const panels = courses.map((one, at) => coursePanel(one, durationMs / 1_000, head + at * PANEL));
+  const bottom = head + courses.length * PANEL + 8;
+  return page(result, 'permits, response times and responses', bottom, [
+    `<text x="16" y="45">${escaped(`server: ${server}`)}</text>`,
+    ...keys,
+    ...panels,
+  ]);
+}
+
+const COLOURS = ['#0969da', '#bc4c00', '#8c959f', '#1a7f37', '#8250df', '#cf222e'];
+
+function colourOf(at: number): string {
+  return COLOURS[at % COLOURS.length] ?? '';
+}
+
+function coursePanel({ title, unit, lines, top }: Course, seconds: number, at: number): string {
+  const { grid, base, x, y, ceiling } = axes(top, seconds, at, unit);
+  const paths = lines.map((points, line) => {
+    // A line beyond the panel continues at its edge.
+    const path = points.map(([second, value]) => `${x(second)},${y(Math.min(value, ceiling))}`);
+    return path.length < 2
+      ? ''
+      : `<path class="course" stroke="${colourOf(line)}" d="M${path.join('L')}"/>`;
+  });
+  return `<text class="title" x="16" y="${at + 36}">${escaped(title)}</text>
+${grid}
+${timeAxis(seconds, x, base)}
+${paths.filter(Boolean).join('\n')}`;
 }
 
 function legend(): string {
@@ -77,23 +137,13 @@ function legend(): string {
 function panel(text: string, said: string, rates: RatesByTime, top: number): string {
   const { slotSeconds, arrivals, admitted, bound, highest, isBoundNear } = rates;
   const seconds = arrivals.length * slotSeconds;
-  const ceilingLeast = highest * 1.02;
-  const step = niceStep(ceilingLeast / 4);
-  const ceiling = step * Math.max(1, Math.ceil(ceilingLeast / step));
-  const base = top + BASE;
-  const y = (rate: number) => rounded(base - ((BASE - TOP) * rate) / ceiling);
-  const x = (second: number) => rounded(LEFT + ((RIGHT - LEFT) * second) / seconds);
+  const { grid, base, x, y } = axes(highest * 1.02, seconds, top, '/s');
   const outline = (values: readonly number[]) =>
     values.map((rate, at) => `V${y(rate)}H${x((at + 1) * slotSeconds)}`).join('');
-  const levels = Array.from({ length: Math.round(ceiling / step) + 1 }, (_, at) => at * step);
-  const grid = levels.map(
-    (rate) => `<path class="${rate === 0 ? 'axis' : 'grid'}" d="M${LEFT},${y(rate)}H${RIGHT}"/>
-<text x="${LEFT - 8}" y="${Number(y(rate)) + 4}" text-anchor="end">${formatNumber(rate)}/s</text>`,
-  );
   const most = `${formatNumber(bound)}/s in ${formatSpan(slotSeconds * 1_000)}`;
   return `<text class="title" x="16" y="${top + 18}">${escaped(text)}</text>
 <text x="16" y="${top + 36}">${escaped(said)}</text>
-${grid.join('\n')}
+${grid}
 ${timeAxis(seconds, x, base)}
 <path class="arrivals" d="M${LEFT},${base}${outline(arrivals)}V${base}Z"/>
 <path class="admitted" d="M${LEFT},${base}${outline(admitted)}V${base}Z"/>
@@ -103,6 +153,23 @@ ${
     ? `<path class="bound" d="M${LEFT},${y(bound)}H${RIGHT}"><title>${escaped(most)}</title></path>`
     : `<text x="${RIGHT - 4}" y="${top + TOP + 12}" text-anchor="end">bound: ${escaped(most)}</text>`
 }`;
+}
+
+/** The scales of a panel that begins at `top`, and its horizontal lines. */
+function axes(least: number, seconds: number, top: number, unit: string) {
+  const step = niceStep(least / 4);
+  const ceiling = step * Math.max(1, Math.ceil(least / step));
+  const base = top + BASE;
+  const y = (value: number) => rounded(base - ((BASE - TOP) * value) / ceiling);
+  const x = (second: number) => rounded(LEFT + ((RIGHT - LEFT) * second) / seconds);
+  const levels = Array.from({ length: Math.round(ceiling / step) + 1 }, (_, at) => at * step);
+  const grid = levels
+    .map(
+      (value) => `<path class="${value === 0 ? 'axis' : 'grid'}" d="M${LEFT},${y(value)}H${RIGHT}"/>
+<text x="${LEFT - 8}" y="${Number(y(value)) + 4}" text-anchor="end">${formatNumber(value)}${unit}</text>`,
+    )
+    .join('\n');
+  return { grid, base, x, y, ceiling };
 }
 
 function timeAxis(seconds: number, x: (second: number) => string, base: number): string {

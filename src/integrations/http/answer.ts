@@ -8,7 +8,7 @@ export interface Answer {
   readonly fields: Fields;
   readonly contentType: string;
   readonly body: string;
-  /** Undefined unless the request exceeds its limit. */
+  /** Undefined unless the request exceeds its limit, or no permit was free. */
   readonly decision?: Decision;
 }
 

@@ -4,6 +4,7 @@ import type { Decision } from '../../limiters/state.ts';
 import { checkPeer } from '../../peers.ts';
 import { addressKey } from './address-key.ts';
 import { Gate } from './gate.ts';
+import { untilEnd } from './in-flight.ts';
 import type { RequestLimitOptions } from './options.ts';
 import { answerWith, put } from './response.ts';
 
@@ -19,8 +20,9 @@ export interface ExpressLimitOptions<
   OwnResponse extends ServerResponse = Response,
 > extends RequestLimitOptions<OwnRequest> {
   /**
-   * Sends the response to a refused request. Status 429 and all header fields are already set; the
-   * handler may change them, or call `next`. Default: sends a line of text.
+   * Sends the response to a refused request. Its status, 429 or 503 if no permit was free, and all
+   * header fields are already set; the handler may change them, or call `next`. Default: sends a
+   * line of text.
    */
   readonly handler?: (
     request: OwnRequest,
@@ -66,6 +68,7 @@ export function expressMiddleware<
   ) => {
     const settled = gate.judge(request, (ruling) => {
       if ('passes' in ruling) {
+        if (ruling.ended) untilEnd(request, response, ruling.ended);
         put(response, ruling.passes);
         next();
         return undefined;

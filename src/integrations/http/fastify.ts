@@ -1,9 +1,11 @@
+import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Decision } from '../../limiters/state.ts';
 import { checkPeer } from '../../peers.ts';
 import { type AddressedRequest, addressKey } from './address-key.ts';
 import type { Fields } from './fields.ts';
 import { Gate } from './gate.ts';
+import { untilEnd } from './in-flight.ts';
 import type { RequestLimitOptions } from './options.ts';
 
 /** The part of a fastify reply that the hook uses. */
@@ -16,6 +18,8 @@ export interface RepliedTo {
   removeHeader(name: string): unknown;
   /** Sends the body. */
   send(body: string): unknown;
+  /** The response of Node.js. */
+  readonly raw: ServerResponse;
 }
 
 /** Options of {@link fastifyHook} and {@link fastifyPlugin}. */
@@ -24,8 +28,8 @@ export interface FastifyLimitOptions<
   Reply extends RepliedTo = FastifyReply,
 > extends RequestLimitOptions<Request> {
   /**
-   * Sends the reply to a refused request, or throws. Status 429 and all header fields are already
-   * set. Default: sends a line of text.
+   * Sends the reply to a refused request, or throws. Its status, 429 or 503 if no permit was free,
+   * and all header fields are already set. Default: sends a line of text.
    */
   readonly handler?: (request: Request, reply: Reply, decision: Decision) => unknown;
 }
@@ -71,6 +75,7 @@ export function fastifyHook<
   const hook = async (request: Request, reply: Reply) =>
     gate.judge(request, async (ruling) => {
       if ('passes' in ruling) {
+        if (ruling.ended) untilEnd(request, reply.raw, ruling.ended);
         put(reply, ruling.passes);
         return undefined;
       }

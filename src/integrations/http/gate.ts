@@ -1,17 +1,26 @@
+import { RateLimitError } from '../../errors.ts';
 import type { Key } from '../../kernel/keyed/hash.ts';
+import type { Permit } from '../../limiters/permit.ts';
+import { drop } from '../../limiters/permit-run.ts';
 import { checkDecision, type Decision } from '../../limiters/state.ts';
 import { shown } from '../../options.ts';
 import { Reports } from '../callbacks/reports.ts';
 import { type Answer, failure, refusal } from './answer.ts';
 import { type Fields, fieldsOf } from './fields.ts';
-import { checkRequestLimit, type RequestLimitOptions, type RequestLimits } from './options.ts';
+import { type Ended, Entry } from './in-flight.ts';
+import {
+  checkRequestLimit,
+  type RequestLimitOptions,
+  type RequestLimits,
+  type Taken,
+} from './options.ts';
 
 /**
- * The ruling on a request: it passes, and its response gets these fields; it gets this response; or
- * it fails with the error of a function of the options, which is never falsy.
+ * The ruling on a request: it passes, its response gets these fields, and its end must be told; it
+ * gets this response; or it fails with the error of a function of the options, which is never falsy.
  */
 export type Ruling =
-  | { readonly passes: Fields }
+  | { readonly passes: Fields; readonly ended?: Ended }
   | { readonly answer: Answer }
   | { readonly error: unknown };
 
@@ -46,7 +55,7 @@ export class Gate<Request extends object> {
   }
 
   #judge(request: Request): Ruling | Promise<Ruling> {
-    let take: () => Decision | Promise<Decision>;
+    let take: () => Taken;
     try {
       // Must be `true`: the promise of an async `skip` would let every request pass.
       if (this.#limits.skip?.(request) === true) return PASSES;
@@ -54,12 +63,13 @@ export class Gate<Request extends object> {
     } catch (error) {
       return thrown(error);
     }
-    let decided: Decision | Promise<Decision>;
+    let decided: Taken;
     try {
       decided = take();
     } catch (error) {
       return this.#failed(error, request);
     }
+    if (decided instanceof Entry) return this.#entered(decided, request);
     if (!isPromise(decided)) return this.#ruling(decided, request);
     return Promise.resolve(decided).then(
       (decision) => this.#ruling(decision, request),
@@ -68,7 +78,7 @@ export class Gate<Request extends object> {
   }
 
   #ruling(decision: Decision, request: Request): Ruling {
-    const { onLimit, problemJson } = this.#limits;
+    const { problemJson } = this.#limits;
     let policies: ReturnType<typeof fieldsOf>;
     try {
       checkDecision(decision, 'limiter.decide must return a decision');
@@ -77,10 +87,41 @@ export class Gate<Request extends object> {
       return thrown(error);
     }
     if (decision.allowed) return { passes: policies.fields };
-    // If `onLimit` fails, the request stays refused, even with `fail: 'open'`.
+    this.#tellRefusal(decision, request);
+    return { answer: refusal(decision, policies, problemJson) };
+  }
+
+  /** If `onLimit` fails, the request stays refused, even with `fail: 'open'`. */
+  #tellRefusal(decision: Decision, request: Request): void {
+    const { onLimit } = this.#limits;
     const failed = (error: unknown) => this.#report(error, request);
     if (onLimit) this.#reports.tell(() => onLimit(request, decision), failed);
-    return { answer: refusal(decision, policies, problemJson) };
+  }
+
+  #entered(entry: Entry, request: Request): Ruling {
+    const { permit, decision } = entry;
+    if (permit === undefined && decision === undefined) {
+      const { full } = entry;
+      this.#tellRefusal(full, request);
+      return { answer: { ...failure(503, this.#limits.problemJson), decision: full } };
+    }
+    const ruling = decision === undefined ? PASSES : this.#ruling(decision, request);
+    if (permit === undefined) return ruling;
+    if ('passes' in ruling) return { ...ruling, ended: this.#endedBy(permit, request) };
+    drop(permit);
+    return ruling;
+  }
+
+  /** Returns the permit at the end of the response. That it expired must not fail the request. */
+  #endedBy(permit: Permit, request: Request): Ended {
+    return (status) => {
+      try {
+        permit.release({ outcome: this.#limits.outcomeOf(request, status) });
+      } catch (error) {
+        if (!(error instanceof RateLimitError)) this.#report(error, request);
+        drop(permit);
+      }
+    };
   }
 
   /** The ruling if the limiter threw or rejected. */

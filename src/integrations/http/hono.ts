@@ -1,9 +1,12 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Context } from 'hono';
 import type { Decision } from '../../limiters/state.ts';
 import { checkPeer } from '../../peers.ts';
+import { heldResponse } from '../fetch/held-response.ts';
 import { type AddressedContext, addressKey } from './address-key.ts';
 import type { Fields } from './fields.ts';
 import { Gate } from './gate.ts';
+import { type Ended, untilEnd } from './in-flight.ts';
 import type { RequestLimitOptions } from './options.ts';
 
 /** The part of a hono context that the middleware uses. */
@@ -11,17 +14,33 @@ export interface HonoContext extends AddressedContext {
   /** Sets a header field of the response, or removes it. */
   header(name: string, value: string | undefined): void;
   /** Sets the status of the response. */
-  status(status: 429): void;
+  status(status: 429 | 500 | 503): void;
+  /** The response, once the handlers have run. */
+  res: Response;
+  /** The request. */
+  readonly req: {
+    /** As the web platform has it; its signal aborts when the client leaves. */
+    readonly raw: {
+      /** Missing on some platforms. */
+      readonly signal?: AbortSignal;
+    };
+  };
   /** Creates a response with the fields set so far. */
   body(body: string, status: 429 | 500 | 503, fields: Record<string, string>): Response;
+}
+
+/** What `@hono/node-server` passes as `env`. */
+interface HttpBindings {
+  readonly incoming: IncomingMessage;
+  readonly outgoing: ServerResponse;
 }
 
 /** Options of {@link honoMiddleware}. */
 export interface HonoLimitOptions<OwnContext extends HonoContext = Context>
   extends RequestLimitOptions<OwnContext> {
   /**
-   * Returns the response to a refused request. Status 429 and all header fields are already set in
-   * the context. Default: a line of text.
+   * Returns the response to a refused request. Its status, 429 or 503 if no permit was free, and
+   * all header fields are already set in the context. Default: a line of text.
    */
   readonly handler?: (context: OwnContext, decision: Decision) => Response | Promise<Response>;
 }
@@ -31,6 +50,28 @@ export type HonoMiddleware = (
   context: HonoContext,
   next: () => Promise<void>,
 ) => Promise<Response | undefined>;
+
+/** Runs the handlers, and tells when the response has ended. */
+async function answered(
+  context: HonoContext,
+  next: () => Promise<void>,
+  ended: Ended,
+): Promise<void> {
+  const { incoming, outgoing } = (context.env ?? {}) as Partial<HttpBindings>;
+  if (outgoing !== undefined) {
+    untilEnd(incoming ?? {}, outgoing, ended);
+    return next();
+  }
+  try {
+    await next();
+  } catch (error) {
+    ended(500);
+    throw error;
+  }
+  const { res } = context;
+  const { signal } = context.req.raw;
+  context.res = heldResponse(res, () => ended(signal?.aborted ? undefined : res.status));
+}
 
 function put(context: HonoContext, fields: Fields): void {
   for (const [name, value] of Object.entries(fields)) context.header(name, value);
@@ -60,7 +101,7 @@ export function honoMiddleware<OwnContext extends HonoContext = Context>(
     gate.judge(context, async (ruling) => {
       if ('passes' in ruling) {
         put(context, ruling.passes);
-        await next();
+        await (ruling.ended ? answered(context, next, ruling.ended) : next());
         return undefined;
       }
       if ('error' in ruling) throw ruling.error;
@@ -69,7 +110,7 @@ export function honoMiddleware<OwnContext extends HonoContext = Context>(
       if (handler === undefined || decision === undefined) {
         return context.body(body, status, { 'Content-Type': contentType });
       }
-      context.status(429);
+      context.status(status);
       return handler(context, decision);
     });
   return middleware as unknown as HonoMiddleware; // hono calls it with its own contexts

@@ -3,6 +3,7 @@ import type { Decision } from '../../limiters/state.ts';
 import { shown } from '../../options.ts';
 import { addressKey } from './address-key.ts';
 import { Gate } from './gate.ts';
+import { untilEnd } from './in-flight.ts';
 import type { RequestLimitOptions } from './options.ts';
 import { answerWith, put } from './response.ts';
 
@@ -10,8 +11,8 @@ import { answerWith, put } from './response.ts';
 export interface NodeLimitOptions<Request extends IncomingMessage = IncomingMessage>
   extends RequestLimitOptions<Request> {
   /**
-   * Sends the response to a refused request. Status 429 and all header fields are already set; the
-   * handler may change them. Default: sends a line of text.
+   * Sends the response to a refused request. Its status, 429 or 503 if no permit was free, and all
+   * header fields are already set; the handler may change them. Default: sends a line of text.
    */
   readonly handler?: (request: Request, response: ServerResponse, decision: Decision) => unknown;
 }
@@ -50,6 +51,7 @@ export function nodeListener<
     // Errors of the listener and the handler reach the caller, or are unhandled rejections.
     gate.judge(request, (ruling) => {
       if ('passes' in ruling) {
+        if (ruling.ended) untilEnd(request, response, ruling.ended);
         put(response, ruling.passes);
         return listener(request, response);
       }

@@ -1,8 +1,10 @@
 import type { Key } from '../../kernel/keyed/hash.ts';
 import { checkOptions, type Known } from '../../known-options.ts';
+import type { CallOutcome } from '../../limiters/adaptation.ts';
 import { type HeaderOptions, rateLimitHeaders } from '../../limiters/headers.ts';
 import type { Decision } from '../../limiters/state.ts';
 import { checkFlag, checkTokens, shown } from '../../options.ts';
+import { Entry, type InFlightLimiter, isInFlight, outcomeOfResponse } from './in-flight.ts';
 
 /** A limiter with a `decide` method: any of `zerotime` or `zerotime/redis`. */
 export interface RequestLimiter {
@@ -25,17 +27,31 @@ export interface KeyedRequestLimiter {
 export interface RequestLimitOptions<Request> extends HeaderOptions {
   /**
    * The limiter, which other threads, processes and code may share; or a function that returns the
-   * limiter of a request, such as `limiter.for(key)` with a tier, or an `allOf`.
+   * limiter of a request, such as `limiter.for(key)` with a tier, or an `allOf`. A semaphore, also
+   * in an `allOf`, limits the requests in flight: a request without a permit gets status 503.
    */
-  readonly limiter: RequestLimiter | KeyedRequestLimiter | ((request: Request) => RequestLimiter);
+  readonly limiter:
+    | RequestLimiter
+    | KeyedRequestLimiter
+    | InFlightLimiter
+    | ((request: Request) => RequestLimiter | InFlightLimiter);
   /** The key of a request, only for a keyed limiter. Default: {@link addressKey} without options. */
   readonly key?: (request: Request) => Key;
-  /** Tokens that a request takes: a number >= 0. Default 1. */
+  /**
+   * Tokens that a request takes: a number >= 0; of a semaphore alone, permits: an integer >= 1.
+   * Default 1.
+   */
   readonly cost?: (request: Request) => number;
   /** Return true to let a request pass without a token. Default: no request is skipped. */
   readonly skip?: (request: Request) => boolean;
   /** Called for each refused request, before the response is sent. */
   readonly onLimit?: (request: Request, decision: Decision) => void;
+  /**
+   * How a request ended, for a semaphore that adapts, by the status of the response, or undefined
+   * if the connection closed before its end. Default: `'dropped'` for 503 and 504, `'ignore'` for
+   * 429 and closed connections, `'ok'` otherwise.
+   */
+  readonly outcomeOf?: (request: Request, status: number | undefined) => CallOutcome;
   /**
    * What to do if the limiter fails, for example because a Redis server is down: `'open'` lets the
    * request pass, `'closed'` responds with 503. Default `'closed'`. Errors of the functions above go
@@ -43,7 +59,7 @@ export interface RequestLimitOptions<Request> extends HeaderOptions {
    */
   readonly fail?: 'open' | 'closed';
   /**
-   * Called with each error of the limiter or of `onLimit`; with node:http, of any function above.
+   * Called with each error of the limiter, `onLimit` or `outcomeOf`; with node:http, of any function above.
    * Default: emits a process warning for the first one.
    */
   readonly onError?: (error: unknown, request: Request) => void;
@@ -64,10 +80,14 @@ export interface RequestLimitOptions<Request> extends HeaderOptions {
   readonly problemJson?: boolean;
 }
 
+/** What a request took, or why it took nothing. */
+export type Taken = Decision | Promise<Decision> | Entry;
+
 /** {@link RequestLimitOptions}, checked. */
 export interface RequestLimits<Request> {
   /** Calls the functions of the options. The function that it returns takes the tokens. */
-  readonly taking: (request: Request) => () => Decision | Promise<Decision>;
+  readonly taking: (request: Request) => () => Taken;
+  readonly outcomeOf: (request: Request, status: number | undefined) => CallOutcome;
   readonly skip: ((request: Request) => boolean) | undefined;
   readonly onLimit: ((request: Request, decision: Decision) => void) | undefined;
   readonly onError: ((error: unknown, request: Request) => void) | undefined;
@@ -84,6 +104,7 @@ const REQUEST_LIMIT_OPTIONS = {
   cost: true,
   skip: true,
   onLimit: true,
+  outcomeOf: true,
   fail: true,
   onError: true,
   headers: true,
@@ -95,22 +116,22 @@ const REQUEST_LIMIT_OPTIONS = {
 } as const satisfies Known<RequestLimitOptions<never> & { handler: never }>;
 
 const FAIL: readonly unknown[] = ['open', 'closed'];
-const FUNCTIONS = ['key', 'cost', 'skip', 'onLimit', 'onError', 'handler'] as const;
+const FUNCTIONS = ['key', 'cost', 'skip', 'onLimit', 'outcomeOf', 'onError', 'handler'] as const;
 
-function isKeyed(limiter: RequestLimiter | KeyedRequestLimiter): limiter is KeyedRequestLimiter {
+function isKeyed(limiter: AnyLimiter): limiter is KeyedRequestLimiter {
   return typeof (limiter as Partial<KeyedRequestLimiter>).for === 'function';
 }
 
-function checkLimiter<Limiter extends RequestLimiter | KeyedRequestLimiter>(
-  limiter: Limiter,
-  wanted: string,
-): Limiter {
+type AnyLimiter = RequestLimiter | KeyedRequestLimiter | InFlightLimiter;
+
+function checkLimiter<Limiter extends AnyLimiter>(limiter: Limiter, wanted: string): Limiter {
+  if (isInFlight(limiter)) return limiter;
   if (typeof limiter?.decide === 'function') return limiter;
   throw new TypeError(`limiter must ${wanted}, got ${shown(limiter)}`);
 }
 
 /** A table would take the cost for the key, so that all requests of one cost shared a limit. */
-function checkChosen(limiter: RequestLimiter): RequestLimiter {
+function checkChosen(limiter: RequestLimiter | InFlightLimiter): RequestLimiter | InFlightLimiter {
   if (!isKeyed(checkLimiter(limiter, 'return a limiter'))) return limiter;
   throw new TypeError(
     'limiter must return the limiter of one key, such as limiter.for(key), got one with keys',
@@ -129,6 +150,10 @@ function refuseKey(key: unknown, reason: string): void {
   if (key !== undefined) throw new TypeError(`key must be left out: ${reason}`);
 }
 
+function takeFrom(limiter: RequestLimiter | InFlightLimiter, n: number): Taken {
+  return isInFlight(limiter) ? new Entry(limiter, n) : limiter.decide(n);
+}
+
 /** Returns {@link RequestLimits.taking}. */
 function takingBy<Request>(
   { limiter, key: ownKey, cost }: RequestLimitOptions<Request>,
@@ -140,7 +165,7 @@ function takingBy<Request>(
     return (request) => {
       const chosen = checkChosen(limiter(request));
       const n = costOf(request);
-      return () => chosen.decide(n);
+      return () => takeFrom(chosen, n);
     };
   }
   const given = checkLimiter(limiter, 'be a limiter or a function');
@@ -148,7 +173,7 @@ function takingBy<Request>(
     refuseKey(ownKey, 'the limiter has no keys');
     return (request) => {
       const n = costOf(request);
-      return () => given.decide(n);
+      return () => takeFrom(given, n);
     };
   }
   const keyOf = ownKey ?? defaultKey;
@@ -200,6 +225,7 @@ export function checkRequestLimit<Request>(
     skip,
     onLimit,
     onError,
+    outcomeOf: options.outcomeOf ?? ((_, status) => outcomeOfResponse(status)),
     isOpen: fail === 'open',
     headers: checkFlag('headers', options.headers, true),
     legacyHeaders: checkFlag('legacyHeaders', options.legacyHeaders, false),

@@ -3,6 +3,7 @@ import { drawSvg } from '../../../src/cli/simulate/svg.ts';
 import { parseLimiter } from '../../../src/simulate/limiter-specs.ts';
 import { parsePattern } from '../../../src/simulate/patterns.ts';
 import { runSimulation } from '../../../src/simulate/run.ts';
+import { parseServer } from '../../../src/simulate/server.ts';
 
 async function picture(limiter: string, pattern: string, duration: number): Promise<string> {
   const arrivals = parsePattern(pattern);
@@ -52,4 +53,27 @@ it('the seed is shown for random arrivals, and text is escaped', async () => {
 it('a picture without arrivals is valid', async () => {
   const svg = await picture('leaky-bucket rate=10', 'constant rate=0.01', 1_000);
   expect(svg).not.toMatch(/NaN|Infinity/);
+});
+
+it('a semaphore that adapts is drawn by its course, beside those that do not', async () => {
+  const limiters = [
+    'semaphore adapt=gradient max=50',
+    'semaphore permits=8',
+    'semaphore permits=5000',
+  ].map(parseLimiter);
+  const arrivals = parsePattern('poisson rate=900');
+  const server = parseServer('exponential serviceMs=10 capacity=8');
+  const run = { limiters, arrivals, server, duration: 20_000, spread: true, seed: 7 };
+  const svg = drawSvg(await runSimulation(run));
+  const lines = [...svg.matchAll(/class="course" stroke="(#\w+)" d="M\d+[^"]*L/g)];
+  expect(lines.map(([, colour]) => colour)).toHaveLength(9);
+  expect(new Set(lines.map(([, colour]) => colour)).size).toBe(3);
+  for (const title of ['Permits', 'p99 of the response times', 'Responses']) {
+    expect(svg).toContain(`>${title}</text>`);
+  }
+  expect(svg).not.toMatch(/NaN|Infinity|>admitted/);
+  const [fixed] = limiters.slice(1);
+  const without = drawSvg(await runSimulation({ ...run, limiters: fixed ? [fixed] : [] }));
+  expect(without).toContain('>admitted</text>');
+  expect(without).not.toContain('>Permits</text>');
 });
