@@ -24,6 +24,8 @@ export async function startThread(
   hired?.(worker, job.line);
   await once(worker, 'message');
   const exit = once(worker, 'exit');
+  // An error in the thread fails its report, which the round awaits.
+  exit.catch(() => undefined);
   const report = reportOf(worker).then(async (answer) => {
     await exit;
     return answer;

@@ -1,4 +1,4 @@
-import { type KernelName, Region, Semaphore } from '../../src/index.ts';
+import { type KernelName, type LimiterHandle, Region, Semaphore } from '../../src/index.ts';
 import { createSemaphoreCell } from '../../src/kernel/semaphore/cell.ts';
 import { handleOf } from '../../src/limiters/opening.ts';
 import { OWNER, OWNER_BYTES, OWNER_COUNT, SEMAPHORE } from '../../src/memory/layout.ts';
@@ -8,17 +8,28 @@ import { newClock, type Scene } from './scene.ts';
 
 const PERMITS = 10;
 
+/** The threads that a semaphore knows. One leaves as it ends, unless it holds a permit. */
+function entriesOf({ i32 }: Region, { offset }: LimiterHandle): number[] {
+  return Array.from({ length: OWNER_COUNT }, (_, owner) => {
+    const at = offset + SEMAPHORE.owners + owner * OWNER_BYTES + OWNER.thread;
+    return Atomics.load(i32, at >> 2);
+  });
+}
+
 /**
  * Never more permits in use than exist, and none after a round, whichever threads were killed. If
  * it adapts, the threads and disturbances change the number.
  */
 export function permitScene(kernel: KernelName, adapts = false): Scene {
   const clock = newClock();
+  const region = Region.create();
   const rooms = Rooms.for(PERMITS);
   const semaphore = Semaphore.create({
     ...(adapts ? { permits: { max: PERMITS }, adapt: 'gradient' } : { permits: PERMITS }),
-    ...{ clock, kernel },
+    ...{ clock, kernel, region },
   });
+  const { handle } = semaphore;
+  let kept = '';
   const change = (number: number) =>
     semaphore.reconfigure({ permits: adapts ? { min: number, max: PERMITS } : number });
   return {
@@ -26,12 +37,18 @@ export function permitScene(kernel: KernelName, adapts = false): Scene {
     work: 'permit',
     accounts: 1,
     clock,
-    handle: semaphore.handle,
+    handle,
     back: true,
     rooms,
     hired: (worker, line) => {
-      // A killed thread's rooms are free before its permits are.
-      worker.on('exit', () => rooms.clear(line + 1));
+      const mark = worker.threadId + 1;
+      worker.on('exit', (code) => {
+        // Before its permits come back: one that ends by itself has released them all.
+        if (code === 0 && entriesOf(region, handle).includes(mark))
+          kept = 'a released permit is still out';
+        // A killed thread's rooms are free before its permits are.
+        rooms.clear(line + 1);
+      });
       semaphore.watch(worker);
     },
     moved: () => undefined,
@@ -42,7 +59,7 @@ export function permitScene(kernel: KernelName, adapts = false): Scene {
       const isClean = inUse === 0 && waiting === 0 && occupied === 0;
       const found = `${inUse} permits are out, ${waiting} callers wait, ${occupied} rooms are occupied`;
       const violation =
-        isClean && semaphore.available() === PERMITS ? '' : `${found}, and nobody is there`;
+        isClean && semaphore.available() === PERMITS ? kept : `${found}, and nobody is there`;
       return { exact: true, violation };
     },
   };
@@ -64,11 +81,7 @@ export function seatScene(kernel: KernelName): Scene {
   const { handle } = Semaphore.attach(handleOf({ kind: 'semaphore', cell, clock, kernel }));
   const semaphore = Semaphore.attach(handle);
   for (let i = 0; i < HELD; i++) semaphore.tryAcquire();
-  const entries = () =>
-    Array.from({ length: OWNER_COUNT }, (_, owner) => {
-      const at = cell.offset + SEMAPHORE.owners + owner * OWNER_BYTES + OWNER.thread;
-      return Atomics.load(region.i32, at >> 2);
-    });
+  const entries = () => entriesOf(region, handle);
   let wrong = '';
   return {
     name: 'semaphore, almost without room',

@@ -1,7 +1,6 @@
 import {
   allOf,
   attach,
-  type ContinuousLimit,
   FixedWindow,
   type KernelName,
   LeakyBucket,
@@ -10,7 +9,6 @@ import {
   type LimiterStats,
   LimitSet,
   ManualClock,
-  type Region,
   SlidingLog,
   SlidingWindow,
   TokenBucket,
@@ -19,7 +17,7 @@ import { KeyedFixedWindow, KeyedLimitSet, KeyedTokenBucket } from '../../src/key
 import { PlainBucket } from './plain-limiter.ts';
 
 /** Methods that the contract suite also tests if a class has them. */
-export interface ContractLimiter extends Limiter {
+interface ContractLimiter extends Limiter {
   consumeOrDrain?(n: number): number;
   stats?(): LimiterStats;
   readonly handle?: LimiterHandle;
@@ -31,8 +29,7 @@ export interface LimiterCase {
   readonly name: string;
   /** What works on its memory: a kernel, or the page's plain code. */
   readonly kernel: KernelName | 'plain';
-  /** In the region of this thread unless one is given. */
-  readonly create: (clock: ManualClock, region?: Region) => ContractLimiter;
+  readonly create: (clock: ManualClock) => ContractLimiter;
   /** Attaches a copy as another thread would; undefined for limiters without a handle. */
   readonly attach?: (limiter: ContractLimiter) => ContractLimiter;
   /** Milliseconds until all of `LIMIT` can be taken again. */
@@ -54,106 +51,136 @@ function rested(bucket: LeakyBucket): LeakyBucket {
 
 /** All cases for one kernel. */
 function casesOf(kernel: KernelName): readonly Omit<LimiterCase, 'kernel'>[] {
-  type At = Parameters<LimiterCase['create']>;
-  const at = (...[clock, region]: At) => ({ clock, kernel, ...(region && { region }) });
-  const keyed = (...where: At) => ({ ...at(...where), capacity: 10 });
-  const counted = (...where: At) => ({ ...at(...where), stats: true });
-  const aKey = (limit: { rate: number; burst: number }, ...where: At) =>
-    KeyedTokenBucket.create({ ...limit, ...keyed(...where) }).for('key');
-  const aSet = (limits: readonly [ContinuousLimit, ...ContinuousLimit[]], ...where: At) =>
-    LimitSet.create({ limits, ...counted(...where) });
-  const aKeyOfASet = (limits: readonly [ContinuousLimit, ...ContinuousLimit[]], ...where: At) =>
-    KeyedLimitSet.create({ limits, ...keyed(...where) }).for('key');
-  const limit = { rate: 10, burst: LIMIT };
-  const window = { limit: LIMIT, intervalMs: 500 };
-  const refillMs = 500;
+  const aKey = (clock: ManualClock, limit: { rate: number; burst: number }) =>
+    KeyedTokenBucket.create({ ...limit, capacity: 10, clock, kernel }).for('key');
   return [
     {
       name: 'TokenBucket',
-      create: (...where) => TokenBucket.create({ ...limit, ...counted(...where) }),
+      create: (clock) => TokenBucket.create({ rate: 10, burst: LIMIT, clock, kernel, stats: true }),
       attach: copy,
-      refillMs,
+      refillMs: 500,
     },
     {
       name: 'TokenBucket with a quantum',
-      create: (...where) =>
+      create: (clock) =>
         TokenBucket.create({
-          ...{ quantum: 5, fillIntervalMs: 500, burst: LIMIT },
-          ...counted(...where),
+          quantum: 5,
+          fillIntervalMs: 500,
+          burst: LIMIT,
+          clock,
+          kernel,
+          stats: true,
         }),
       attach: copy,
-      refillMs,
+      refillMs: 500,
     },
     {
       name: 'LimitSet',
-      create: (...where) =>
-        aSet([{ rate: 1000, burst: 20 }, limit, { rate: 100, burst: 8 }], ...where),
+      create: (clock) =>
+        LimitSet.create({
+          limits: [
+            { rate: 1000, burst: 20 },
+            { rate: 10, burst: LIMIT },
+            { rate: 100, burst: 8 },
+          ],
+          clock,
+          kernel,
+          stats: true,
+        }),
       attach: copy,
-      refillMs,
+      refillMs: 500,
     },
     {
       name: 'LimitSet of one limit',
-      create: (...where) => aSet([limit], ...where),
+      create: (clock) =>
+        LimitSet.create({ limits: [{ rate: 10, burst: LIMIT }], clock, kernel, stats: true }),
       attach: copy,
-      refillMs,
+      refillMs: 500,
     },
     {
       name: 'LeakyBucket with slack',
-      create: (...where) =>
-        rested(LeakyBucket.create({ rate: 10, slack: LIMIT - 1, ...counted(...where) })),
+      create: (clock) =>
+        rested(LeakyBucket.create({ rate: 10, slack: LIMIT - 1, clock, kernel, stats: true })),
       attach: copy,
-      refillMs,
+      refillMs: 500,
     },
     {
       name: 'FixedWindow',
-      create: (...where) => FixedWindow.create({ ...window, ...counted(...where) }),
+      create: (clock) =>
+        FixedWindow.create({ limit: LIMIT, intervalMs: 500, clock, kernel, stats: true }),
       attach: copy,
-      refillMs,
+      refillMs: 500,
     },
     {
       name: 'SlidingWindow',
-      create: (...where) => SlidingWindow.create({ ...window, slots: 5, ...counted(...where) }),
+      create: (clock) =>
+        SlidingWindow.create({
+          limit: LIMIT,
+          intervalMs: 500,
+          slots: 5,
+          clock,
+          kernel,
+          stats: true,
+        }),
       attach: copy,
-      refillMs,
+      refillMs: 500,
     },
     {
       name: 'SlidingLog',
-      create: (...where) => SlidingLog.create({ ...window, ...counted(...where) }),
+      create: (clock) =>
+        SlidingLog.create({ limit: LIMIT, intervalMs: 500, clock, kernel, stats: true }),
       attach: copy,
-      refillMs,
+      refillMs: 500,
     },
     {
       name: 'one key of a KeyedTokenBucket',
-      create: (...where) => aKey(limit, ...where),
-      refillMs,
+      create: (clock) => aKey(clock, { rate: 10, burst: LIMIT }),
+      refillMs: 500,
     },
     {
       name: 'one key of a KeyedLimitSet',
-      create: (...where) => aKeyOfASet([limit, { rate: 100, burst: 2 * LIMIT }], ...where),
-      refillMs,
+      create: (clock) =>
+        KeyedLimitSet.create({
+          limits: [
+            { rate: 10, burst: LIMIT },
+            { rate: 100, burst: 2 * LIMIT },
+          ],
+          ...{ capacity: 10, clock, kernel },
+        }).for('key'),
+      refillMs: 500,
     },
     {
       name: 'one key of a KeyedLimitSet of one limit',
-      create: (...where) => aKeyOfASet([limit], ...where),
-      refillMs,
+      create: (clock) => {
+        const limits = [{ rate: 10, burst: LIMIT }];
+        return KeyedLimitSet.create({ limits, capacity: 10, clock, kernel }).for('key');
+      },
+      refillMs: 500,
     },
     {
       name: 'one key of a KeyedFixedWindow',
-      create: (...where) => KeyedFixedWindow.create({ ...window, ...keyed(...where) }).for('key'),
-      refillMs,
+      create: (clock) =>
+        KeyedFixedWindow.create({
+          limit: LIMIT,
+          intervalMs: 500,
+          capacity: 10,
+          clock,
+          kernel,
+        }).for('key'),
+      refillMs: 500,
     },
     {
       name: 'allOf',
-      create: (...where) =>
+      create: (clock) =>
         allOf(
-          TokenBucket.create({ ...limit, ...at(...where) }),
-          rested(LeakyBucket.create({ rate: 1000, slack: 99, ...at(...where) })),
-          TokenBucket.create({ rate: 1000, burst: 100, ...at(...where) }),
-          SlidingWindow.create({ limit: 100, intervalMs: 50, ...at(...where) }),
-          SlidingLog.create({ limit: 50, intervalMs: 20, ...at(...where) }),
-          aKey({ rate: 1000, burst: 50 }, ...where),
+          TokenBucket.create({ rate: 10, burst: LIMIT, clock, kernel }),
+          rested(LeakyBucket.create({ rate: 1000, slack: 99, clock, kernel })),
+          TokenBucket.create({ rate: 1000, burst: 100, clock, kernel }),
+          SlidingWindow.create({ limit: 100, intervalMs: 50, clock, kernel }),
+          SlidingLog.create({ limit: 50, intervalMs: 20, clock, kernel }),
+          aKey(clock, { rate: 1000, burst: 50 }),
         ),
-      refillMs,
+      refillMs: 500,
     },
   ];
 }

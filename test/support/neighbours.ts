@@ -1,4 +1,5 @@
 import {
+  allOf,
   type Clock,
   FixedWindow,
   type KernelName,
@@ -35,7 +36,7 @@ export interface Draw {
 export type Act = (draw: Draw) => unknown;
 
 /** Where a limiter is made. */
-export interface Home {
+interface Home {
   readonly region: Region;
   readonly kernel: KernelName;
   readonly clock: Clock;
@@ -275,6 +276,27 @@ export const NEIGHBOURS: readonly NeighbourKind[] = [
         ...keyed(of),
         (n, which) => of(which).charge(n),
         (n) => table.reconfigure({ limit: 2 + n }),
+      ]);
+    },
+  },
+  {
+    name: 'allOf',
+    isKeyed: true,
+    create: (home) => {
+      const limit = { rate: 20, burst: 9 };
+      const one = allOf(
+        TokenBucket.create({ ...home, rate: 10, burst: 5 }),
+        LimitSet.create({ ...home, limits: limitsOf(2) }),
+        LeakyBucket.create({ ...home, rate: 1000, slack: 99 }),
+        SlidingWindow.create({ ...home, ...WINDOW, limit: 20 }),
+        SlidingLog.create({ ...home, ...WINDOW, limit: 30 }),
+        KeyedTokenBucket.create({ ...home, ...limit, capacity: CAPACITY }).for('key'),
+      );
+      return choice([
+        (n) => one.tryConsume(n),
+        (n) => one.decide(n),
+        (n) => one.timeUntil(n),
+        () => one.available(),
       ]);
     },
   },

@@ -2,7 +2,7 @@ import { type Clock, ManualClock, type SleepOptions } from '../../src/index.ts';
 import type { BlockingSleepOptions } from '../../src/time/clock.ts';
 
 /** A clock as a user writes one: it acts when it is read, and then shows a manual clock's time. */
-export class OwnClock implements Clock {
+class OwnClock implements Clock {
   readonly name = 'own';
   readonly #manual: ManualClock;
   protected onRead: () => void = () => undefined;
