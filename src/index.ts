@@ -56,6 +56,7 @@ export type {
 } from './limiters/limiter.ts';
 export type { LimiterHandle, NameOptions, OpenOptions, SharedOptions } from './limiters/opening.ts';
 export type { Permit, ReleaseOptions } from './limiters/permit.ts';
+export type { RefusedMessage } from './limiters/refused.ts';
 export { Region } from './limiters/region.ts';
 export type { Reservation } from './limiters/reservation.ts';
 export { Semaphore } from './limiters/semaphore.ts';

@@ -11,6 +11,7 @@ import {
   type WaitOptions,
 } from './limiter.ts';
 import { Line } from './line.ts';
+import { messageOf, type RefusedMessage, refused } from './refused.ts';
 import type { Semaphore } from './semaphore.ts';
 import { type Decision, Described, type Description } from './state.ts';
 import { checkWait, NO_INSTANT_US, type Refusal, type Source, waitHere, watch } from './waiting.ts';
@@ -97,6 +98,7 @@ class CombinedLimiter extends Described implements Limiter {
     this.#isOneClock = members.every(({ part }) => part.clock === clock);
     const limitOf = () => this.limit;
     this.#source = {
+      limiter: this,
       attempt: (n) => (this.#take(n) ? undefined : this.#look(n)),
       look: (n) => this.#look(n),
       get limit() {
@@ -159,6 +161,12 @@ class CombinedLimiter extends Described implements Limiter {
     return this.#most((member) => member.timeUntil(tokens));
   }
 
+  /** @internal */
+  refusal(n: number): Partial<RefusedMessage> {
+    const refusing = this.#members.filter((member) => member.timeUntil(n) > 0);
+    return { parts: refusing.map((member) => messageOf(member.part, member.sum(n))) };
+  }
+
   /** Takes from all members or from none. First asks the lossy member that refused last. */
   #take(n: number): boolean {
     if (n === 0) return true;
@@ -206,7 +214,7 @@ class CombinedLimiter extends Described implements Limiter {
   }
 
   tryConsume(n = 1): boolean {
-    return this.#take(this.#check(n));
+    return this.#take(this.#check(n)) || refused(this, n);
   }
 
   decide(n = 1): Decision {

@@ -4,6 +4,7 @@ import { checkSpanMs, checkTokens } from '../options.ts';
 import { sleepOrWake } from '../time/agenda.ts';
 import type { Clock, Precision, SleepOptions } from '../time/clock.ts';
 import type { BlockingWaitOptions, Part, Takeback, Waited, WaitOptions } from './limiter.ts';
+import { type RefusedMessage, refused } from './refused.ts';
 import { Reservation } from './reservation.ts';
 import { type Decision, Described, type Description, decisionOf } from './state.ts';
 import {
@@ -93,13 +94,15 @@ export abstract class BucketCalls extends Described implements Part {
   /** Takes `n` tokens now and returns true, or takes none and returns false. */
   tryConsume(n = 1): boolean {
     checkTokens('n', n);
-    return this.seek().acquire(this.clock.now(), n, 0) === 0;
+    return this.seek().acquire(this.clock.now(), n, 0) === 0 || refused(this, n);
   }
 
   /** Takes as many whole tokens as are available, up to `n`, and returns their number. */
   consumeOrDrain(n: number): number {
     checkTokens('n', n);
-    return this.seek().drain(this.clock.now(), n);
+    const taken = this.seek().drain(this.clock.now(), n);
+    if (taken <= n - 1) refused(this, Math.floor(n) - taken);
+    return taken;
   }
 
   /**
@@ -108,7 +111,9 @@ export abstract class BucketCalls extends Described implements Part {
    */
   decide(n = 1): Decision {
     checkTokens('n', n);
-    return decisionOf(this.seek().decide(this.clock.now(), n));
+    const decision = decisionOf(this.seek().decide(this.clock.now(), n));
+    if (!decision.allowed) refused(this, n);
+    return decision;
   }
 
   /**
@@ -195,8 +200,17 @@ export abstract class BucketCalls extends Described implements Part {
   }
 
   #refused(n: number, waitUs: number): typeof REFUSED {
-    if (waitUs === LATER) return REFUSED;
-    throw exceeds(n, this.limit);
+    if (waitUs !== LATER) throw exceeds(n, this.limit);
+    refused(this, n);
+    return REFUSED;
+  }
+
+  /** @internal */
+  refusal(n: number): Partial<RefusedMessage> {
+    const limits = this.seek().look?.(this.clock.now()).limits;
+    return limits === undefined
+      ? {}
+      : { limits: limits.flatMap(({ balance }, i) => (balance < n ? [i] : [])) };
   }
 
   /**
@@ -256,6 +270,7 @@ export abstract class BucketCalls extends Described implements Part {
     waiters.enter();
     try {
       if (!(await this.sleepUntilDue(reservation, deadlineUs, wait))) {
+        refused(this, n);
         throw timedOut(n, timeoutMs);
       }
     } catch (error) {
@@ -320,6 +335,6 @@ export abstract class BucketCalls extends Described implements Part {
       // The limit changed, or this thread cannot block.
       if (!isDue) reservation.putBack();
     }
-    return isDue;
+    return isDue || refused(this, n);
   }
 }

@@ -7,6 +7,7 @@ import type { Clock } from '../time/clock.ts';
 import { type KeyedTable, type TierOptions, tierOf, withoutTier } from './keyed-table.ts';
 import type { BlockingWaitOptions, Part, Takeback, Waited, WaitOptions } from './limiter.ts';
 import { type KeyLines, Line } from './line.ts';
+import { type RefusedMessage, refused } from './refused.ts';
 import { type Decision, Described, type Description, decisionOf } from './state.ts';
 import { checkWait, type Source, waitHere, watch } from './waiting.ts';
 import { checkWhole } from './window.ts';
@@ -27,6 +28,7 @@ export class KeyWindow extends Described implements Part {
   #low = 0;
   /** 0 for the table's own limit, otherwise the number of a tier. */
   #tier = 0;
+  #key: Key = '';
 
   /** @internal */
   constructor(table: KeyedTable, lines: KeyLines) {
@@ -38,6 +40,7 @@ export class KeyWindow extends Described implements Part {
     this.#lines = lines;
     const limit = () => this.limit;
     this.#source = {
+      limiter: this,
       get limit() {
         return limit();
       },
@@ -56,10 +59,11 @@ export class KeyWindow extends Described implements Part {
   }
 
   /** Points this object at the key with this hash, under one of the table's limits. @internal */
-  turn(high: number, low: number, tier: number): this {
+  turn(high: number, low: number, tier: number, key: Key): this {
     this.#high = high;
     this.#low = low;
     this.#tier = tier;
+    this.#key = key;
     return this;
   }
 
@@ -92,6 +96,11 @@ export class KeyWindow extends Described implements Part {
   }
 
   /** @internal */
+  refusal(): Partial<RefusedMessage> {
+    return { limiter: this.#table.limiter, key: this.#key };
+  }
+
+  /** @internal */
   get identity(): string {
     return `${this.#table.identity}:${this.#high}:${this.#low}:${this.#tier}`;
   }
@@ -114,19 +123,23 @@ export class KeyWindow extends Described implements Part {
   /** Takes `n` tokens now, or none. */
   tryConsume(n = 1): boolean {
     checkWhole(n);
-    return this.#seek().acquire(this.clock.now(), n, 0) === 0;
+    return this.#seek().acquire(this.clock.now(), n, 0) === 0 || refused(this, n);
   }
 
   /** Takes as many tokens as are available, up to `n`, and returns their number. */
   consumeOrDrain(n: number): number {
     checkWhole(n);
-    return this.#seek().drain(this.clock.now(), n);
+    const taken = this.#seek().drain(this.clock.now(), n);
+    if (taken < n) refused(this, n - taken);
+    return taken;
   }
 
   /** Takes `n` tokens now or none, and reports the state of the key's window. */
   decide(n = 1): Decision {
     checkWhole(n);
-    return decisionOf(this.#seek().decide(this.clock.now(), n));
+    const decision = decisionOf(this.#seek().decide(this.clock.now(), n));
+    if (!decision.allowed) refused(this, n);
+    return decision;
   }
 
   /** Returns the tokens that can be taken now. */

@@ -18,6 +18,7 @@ import {
 import type { ContinuousLimit } from './limit.ts';
 import type { BlockingWaitOptions } from './limiter.ts';
 import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
+import type { RefusedMessage } from './refused.ts';
 import { Reservation } from './reservation.ts';
 import type { Description, KeyedStats } from './state.ts';
 import { KeyWaiters, sleepUntilDue, sleepUntilDueSync, type WaitCount } from './waiting.ts';
@@ -35,6 +36,7 @@ export class KeyBucket extends BucketCalls {
   #low = 0;
   /** 0 for the table's own limit, otherwise the number of a tier. */
   #tier = 0;
+  #key: Key = '';
 
   /** @internal */
   constructor(table: KeyedTable, waiters: KeyWaiters) {
@@ -45,10 +47,11 @@ export class KeyBucket extends BucketCalls {
   }
 
   /** Points this object at the key with this hash, under one of the table's limits. @internal */
-  turn(high: number, low: number, tier: number): this {
+  turn(high: number, low: number, tier: number, key: Key): this {
     this.#high = high;
     this.#low = low;
     this.#tier = tier;
+    this.#key = key;
     return this;
   }
 
@@ -82,7 +85,9 @@ export class KeyBucket extends BucketCalls {
   /** Owned by a new bucket, because the table turns this one to other keys. @internal */
   protected override reservation(n: number, nowUs: number, waitUs: number): Reservation {
     const kernel = this.#kernel;
-    const owner = new KeyBucket(this.#table, this.#waiters).turn(this.#high, this.#low, this.#tier);
+    const owner = new KeyBucket(this.#table, this.#waiters).turn(
+      ...([this.#high, this.#low, this.#tier, this.#key] as const),
+    );
     const position = waitUs > 0 ? kernel.position(nowUs + waitUs) : undefined;
     const { clock } = this;
     return new Reservation({ kernel, clock, n, nowUs, waitUs, position, owner });
@@ -109,6 +114,11 @@ export class KeyBucket extends BucketCalls {
   /** @internal */
   protected override describe(): Description {
     return ['KeyBucket', super.describe()[1]];
+  }
+
+  /** @internal */
+  override refusal(n: number): Partial<RefusedMessage> {
+    return { ...super.refusal(n), limiter: this.#table.limiter, key: this.#key };
   }
 
   /** @internal */
@@ -150,7 +160,7 @@ export abstract class KeyedBucket<
     super();
     this.#opened = checkMade(new.target, opened, 'cell');
     this.clock = opened.clock;
-    this.table = new KeyedTable(opened, open);
+    this.table = new KeyedTable(this, opened, open);
     this.#turned = new KeyBucket(this.table, this.#waiters);
   }
 

@@ -155,7 +155,7 @@ export class KeyedFixedWindow extends KeyedWindowCalls {
     super();
     this.#opened = checkMade(new.target, opened, 'cell');
     this.clock = opened.clock;
-    this.#table = new KeyedTable(opened, openKeyed);
+    this.#table = new KeyedTable(this, opened, openKeyed);
     this.#turned = new KeyWindow(this.#table, this.#lines);
   }
 

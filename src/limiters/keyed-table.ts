@@ -123,7 +123,7 @@ export function tierOf(options: TierOptions | undefined): TierOptions | undefine
 
 /** A limiter object that serves one key after another. */
 interface Turned {
-  turn(high: number, low: number, tier: number): this;
+  turn(high: number, low: number, tier: number, key: Key): this;
 }
 
 /** Opens the kernel of a table. */
@@ -135,6 +135,8 @@ export type OpenTable = (
 
 /** A keyed limiter's table as this thread has opened it. */
 export class KeyedTable {
+  /** The limiter, as its users have it. */
+  readonly limiter: object;
   readonly clock: Clock;
   readonly kernel: KeyedKernel;
   readonly tiers: Tiers;
@@ -143,7 +145,9 @@ export class KeyedTable {
   readonly changes: Bell;
   readonly #hash: KeyHash;
 
-  constructor({ cell, clock, kernel }: OpenLimiter<CellKind>, open: OpenTable) {
+  constructor(limiter: object, opened: OpenLimiter<CellKind>, open: OpenTable) {
+    const { cell, clock, kernel } = opened;
+    this.limiter = limiter;
     this.clock = clock;
     this.kernel = open(cell, () => clock.now(), kernel);
     this.tiers = new Tiers(this.kernel.tiers);
@@ -157,7 +161,7 @@ export class KeyedTable {
     this.#hash.read(key);
     // Branch here, so that calls without options stay small enough to be inlined.
     const tier = options === undefined ? 0 : this.tiers.limitOf(options);
-    return limiter.turn(this.#hash.high, this.#hash.low, tier);
+    return limiter.turn(this.#hash.high, this.#hash.low, tier, key);
   }
 
   /** The limits of the tiers in force, by name. */

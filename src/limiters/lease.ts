@@ -3,6 +3,7 @@ import { checkOptions } from '../known-options.ts';
 import { checkMade, checkNumber, checkTokens } from '../options.ts';
 import type { BucketCalls } from './bucket-calls.ts';
 import type { BlockingWaitOptions, Waited, WaitOptions } from './limiter.ts';
+import { refused } from './refused.ts';
 import { Described, type Description } from './state.ts';
 import { AT_ONCE, checkWait } from './waiting.ts';
 
@@ -78,6 +79,11 @@ export class Lease extends Described {
   /** Takes `n` tokens now, or none: from the stock, refilled from the bucket if it is too small. */
   tryConsume(n = 1): boolean {
     checkTokens('n', n);
+    return this.#try(n) || refused(this.#bucket, n);
+  }
+
+  /** {@link tryConsume}; a refusal is not yet the answer of a call. */
+  #try(n: number): boolean {
     const cost = Math.ceil(n * UNITS);
     const left = this.#stock - cost;
     if (left < 0 || !this.#tenure.holds) return this.#refill(n, cost);
@@ -89,7 +95,7 @@ export class Lease extends Described {
     this.#settle();
     if (n > this.#most) {
       this.release();
-      return this.#bucket.tryConsume(n);
+      return this.#bucket.take(n);
     }
     if (cost > this.#stock && !this.#take((cost - this.#stock) / UNITS)) return false;
     this.#stock -= cost;
@@ -128,7 +134,7 @@ export class Lease extends Described {
    */
   consumeOrDrain(n: number): number {
     const whole = Math.floor(checkTokens('n', n));
-    if (this.tryConsume(whole)) return whole;
+    if (this.#try(whole)) return whole;
     this.release();
     return this.#bucket.consumeOrDrain(whole);
   }
@@ -142,7 +148,7 @@ export class Lease extends Described {
   async wait(n = 1, options: WaitOptions = {}): Promise<Waited> {
     checkTokens('n', n);
     checkWait(options).signal?.throwIfAborted();
-    if (this.tryConsume(n)) return AT_ONCE;
+    if (this.#try(n)) return AT_ONCE;
     this.release();
     return this.#bucket.wait(n, options);
   }
@@ -155,7 +161,7 @@ export class Lease extends Described {
   waitSync(n = 1, options: BlockingWaitOptions = {}): boolean {
     checkTokens('n', n);
     checkWait(options);
-    if (this.tryConsume(n)) return true;
+    if (this.#try(n)) return true;
     this.release();
     return this.#bucket.waitSync(n, options);
   }

@@ -5,6 +5,7 @@ import type { Limiter } from './limiter.ts';
 import { Lane, meet, meetNow, meetSync, within } from './meeting.ts';
 import type { Permit } from './permit.ts';
 import { runWithPermit } from './permit-run.ts';
+import { isRefusal, messageOf, type RefusedMessage, refused } from './refused.ts';
 import type { Semaphore } from './semaphore.ts';
 import { ACQUIRE, type AcquireOptions, type RunOptions } from './semaphore-options.ts';
 import { type Decision, Described, type Description } from './state.ts';
@@ -49,6 +50,14 @@ export class LimitedSemaphore extends Described {
   /** @internal */
   protected describe(): Description {
     return ['allOf', { 0: `${this.#semaphore}`, 1: `${this.#limiter}` }];
+  }
+
+  /** @internal */
+  refusal(n: number): Partial<RefusedMessage> {
+    const parts: RefusedMessage[] = [];
+    if (this.#semaphore.available() < 1) parts.push(messageOf(this.#semaphore, 1));
+    if (this.#limiter.timeUntil(n) > 0) parts.push(messageOf(this.#limiter, n));
+    return { parts };
   }
 
   /** Number of callers waiting in `acquire` or `run` on this object. */
@@ -111,13 +120,23 @@ export class LimitedSemaphore extends Described {
       if (permit !== undefined) return permit;
     }
     checkPossible(n, this.#limiter.limit);
-    if (isFull) throw queueFull(maxWaiting);
-    if (timeoutMs === 0) throw timedOut(n, timeoutMs);
+    if (isFull || timeoutMs === 0) {
+      // A part has published the refusal of an attempt.
+      if (this.#waiting > 0) refused(this, n);
+      throw isFull ? queueFull(maxWaiting) : timedOut(n, timeoutMs);
+    }
     this.#waiting++;
     try {
-      return await within(this.clock, n, { timeoutMs, signal }, (until, deadlineUs) =>
-        this.#lane.serve(until, () => this.#acquire(n, until, deadlineUs)),
-      );
+      return await within(this.clock, n, { timeoutMs, signal }, async (until, deadlineUs) => {
+        try {
+          return await this.#lane.serve(until, () => this.#acquire(n, until, deadlineUs));
+        } catch (error) {
+          // A part publishes its own refusals, but does not know this deadline.
+          const isLate = error === until.reason && error !== signal?.reason;
+          if (isLate && isRefusal(error)) refused(this, n);
+          throw error;
+        }
+      });
     } finally {
       this.#waiting--;
     }

@@ -3,6 +3,7 @@ import type { Clock } from '../time/clock.ts';
 import { Heap, type Timed } from '../time/heap.ts';
 import { onAbort } from '../time/on-abort.ts';
 import type { Waited } from './limiter.ts';
+import { refused } from './refused.ts';
 import { type Linked, Row } from './row.ts';
 import {
   AT_ONCE,
@@ -78,13 +79,20 @@ export class Line {
     if (refusal === undefined) return AT_ONCE;
     const sinceUs = this.#clock.now();
     if (refusal.retryAtUs === Number.POSITIVE_INFINITY) throw exceeds(n, this.#source.limit);
-    if (this.#row.length >= maxWaiting) throw queueFull(maxWaiting);
-    if (refusal.retryAtUs > sinceUs + timeoutMs * 1000) throw timedOut(n, timeoutMs);
+    if (this.#row.length >= maxWaiting) throw this.#refused(n, queueFull(maxWaiting));
+    if (refusal.retryAtUs > sinceUs + timeoutMs * 1000)
+      throw this.#refused(n, timedOut(n, timeoutMs));
     return new Promise((resolve, reject) => {
       const waiter = this.#join(n, sinceUs, wait, resolve, reject);
       if (this.#row.head === waiter) this.#stay(refusal);
       this.#plan();
     });
+  }
+
+  /** Publishes a refusal, and returns its error. */
+  #refused(n: number, error: Error): Error {
+    refused(this.#source.limiter, n);
+    return error;
   }
 
   #join(
@@ -137,7 +145,7 @@ export class Line {
       if (late.atUs > nowUs) break;
       if (late === this.#row.head) this.#retryAtUs = Number.NEGATIVE_INFINITY;
       this.#leave(late);
-      late.reject(timedOut(late.n, late.timeoutMs));
+      late.reject(this.#refused(late.n, timedOut(late.n, late.timeoutMs)));
       late = this.#deadlines.first;
     }
     this.#plan();
@@ -156,7 +164,9 @@ export class Line {
       if (refusal.retryAtUs === Number.POSITIVE_INFINITY) {
         throw exceeds(head.n, this.#source.limit);
       }
-      if (refusal.retryAtUs > head.atUs) throw timedOut(head.n, head.timeoutMs);
+      if (refusal.retryAtUs > head.atUs) {
+        throw this.#refused(head.n, timedOut(head.n, head.timeoutMs));
+      }
       this.#stay(refusal);
       return false;
     } catch (error) {

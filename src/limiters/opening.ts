@@ -23,6 +23,7 @@ import { attachClock, clockIn } from '../time/attach-clock.ts';
 import type { Clock, ClockHandle } from '../time/clock.ts';
 import { ManualClock } from '../time/manual-clock.ts';
 import { systemClock } from '../time/system-clock.ts';
+import { nameOf } from './refused.ts';
 import type { Opener, Terms } from './terms.ts';
 
 /** Options common to all limiters. */
@@ -283,7 +284,10 @@ export function openNamed<
     created ??= maker.create({ ...wanted, region });
     return { cell: created.handle.offset, clock: clockCell(region, clock) };
   });
-  if (found.isNew && created !== undefined) return created;
+  if (found.isNew && created !== undefined) {
+    nameOf.set(created, name);
+    return created;
+  }
   const kind = kindAt(region, found.cell);
   if (kind !== maker.kind) throw mismatch(name, 'kind', maker.kind, kind);
   const handle = handleOfName(region, found, maker.kind, clockOf(region, found, clock));
@@ -291,6 +295,7 @@ export function openNamed<
   const stats = Atomics.load(region.i32, (found.cell + CELL.stripes) >> 2) !== 0;
   const terms = { ...maker.cell(region, found.cell, nonce).terms, stats };
   const attached = maker.attach({ ...handle, kernel: wanted.kernel });
+  nameOf.set(attached, name);
   settle(maker, attached, { name, wanted: wanted as Terms, terms, onMismatch });
   return attached;
 }

@@ -16,6 +16,7 @@ import {
 } from './opening.ts';
 import type { Permit } from './permit.ts';
 import { runWithPermit } from './permit-run.ts';
+import { isRefusal, refused } from './refused.ts';
 import type { Region } from './region.ts';
 import {
   ACQUIRE,
@@ -118,6 +119,7 @@ export class Semaphore extends SemaphoreReadings {
   tryAcquire(n = 1): Permit | undefined {
     const seat = this.keeper.take(checkPermits(n));
     this.kernel.count(n, seat);
+    if (!seat) refused(this, n);
     return seat && this.keeper.permit(n, seat);
   }
 
@@ -144,6 +146,9 @@ export class Semaphore extends SemaphoreReadings {
         if (timeoutMs === 0) throw timedOut(n, timeoutMs);
         seat = await this.queue.wait(n, { signal, timeoutMs });
       }
+    } catch (error) {
+      if (isRefusal(error) && error !== signal?.reason) refused(this, n);
+      throw error;
     } finally {
       this.kernel.count(n, seat);
     }
@@ -166,6 +171,7 @@ export class Semaphore extends SemaphoreReadings {
     } finally {
       this.kernel.count(n, seat);
     }
+    if (!seat) refused(this, n);
     return seat && this.keeper.permit(n, seat);
   }
 

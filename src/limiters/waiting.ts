@@ -6,6 +6,7 @@ import { sleepOrWake } from '../time/agenda.ts';
 import type { BlockingSleepOptions, Clock, Precision, SleepOptions } from '../time/clock.ts';
 import { preciseByDefault } from '../time/precise.ts';
 import type { Waited, WaitOptions } from './limiter.ts';
+import { refused } from './refused.ts';
 import type { Reservation } from './reservation.ts';
 
 /** Checked wait options with defaults. */
@@ -221,6 +222,8 @@ export interface Source {
   look(n: number): Refusal;
   /** The most tokens that one call can ever take. */
   readonly limit: number;
+  /** The limiter, for messages about refusals. */
+  readonly limiter: { timeUntil(tokens: number): number };
 }
 
 /** Pauses, in microseconds, after attempts that failed although the tokens seemed available. */
@@ -256,7 +259,7 @@ export function waitHere(
     if (refusal.retryAtUs === Number.POSITIVE_INFINITY) throw exceeds(n, source.limit);
     const nowUs = clock.now();
     const retryAtUs = pauses.retryAtUs(refusal, nowUs);
-    if (retryAtUs > deadlineUs) return false;
+    if (retryAtUs > deadlineUs) return refused(source.limiter, n);
     sleepOrLook(clock, nowUs, retryAtUs, { strict, precise, alarm: refusal.watch?.alarm });
   }
 }

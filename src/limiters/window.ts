@@ -12,6 +12,7 @@ import type { Clock } from '../time/clock.ts';
 import type { BlockingWaitOptions, Part, Takeback, Waited, WaitOptions } from './limiter.ts';
 import { Line } from './line.ts';
 import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
+import { refused } from './refused.ts';
 import { type Decision, Described, decisionOf, type LimiterStats, statsOf } from './state.ts';
 import { checkWait, NO_INSTANT_US, type Source, type Watch, waitHere, watch } from './waiting.ts';
 
@@ -82,6 +83,7 @@ export abstract class WindowLimiter<Kind extends CellKind> extends Described imp
       return { retryAtUs, watch: watched };
     };
     this.#source = {
+      limiter: this,
       get limit() {
         return kernel.limit;
       },
@@ -136,7 +138,7 @@ export abstract class WindowLimiter<Kind extends CellKind> extends Described imp
 
   /** Takes `n` tokens now and returns true, or takes none and returns false. */
   tryConsume(n = 1): boolean {
-    return this.#kernel.take(checkWhole(n), this.reading);
+    return this.#kernel.take(checkWhole(n), this.reading) || refused(this, n);
   }
 
   /** @internal */
@@ -173,12 +175,16 @@ export abstract class WindowLimiter<Kind extends CellKind> extends Described imp
 
   /** Takes as many tokens as are available, up to `n`, and returns their number. */
   consumeOrDrain(n: number): number {
-    return this.#kernel.drain(checkWhole(n), this.reading);
+    const taken = this.#kernel.drain(checkWhole(n), this.reading);
+    if (taken < n) refused(this, n - taken);
+    return taken;
   }
 
   /** Takes `n` tokens now or none, and reports the state of the limiter. */
   decide(n = 1): Decision {
-    return decisionOf(this.#kernel.decide(checkWhole(n), this.reading));
+    const decision = decisionOf(this.#kernel.decide(checkWhole(n), this.reading));
+    if (!decision.allowed) refused(this, n);
+    return decision;
   }
 
   /** Returns the tokens that can be taken now. */

@@ -5,6 +5,8 @@ import { checkWait, Pauses, waitHere } from '../../src/limiters/waiting.ts';
 import { Diary } from '../support/diary.ts';
 import { settled } from '../support/settled.ts';
 
+const LIMITER = { timeUntil: () => 0 };
+
 describe('the head of a line', () => {
   it('is not overtaken by one who wants less, who is served as soon as it leaves', async () => {
     const diary = new Diary((clock) =>
@@ -49,7 +51,7 @@ describe('a line whose attempts fail', () => {
       attempts.push(clock.now());
       return refusal();
     };
-    return { limit: 1, attempt, look: refusal };
+    return { limiter: LIMITER, limit: 1, attempt, look: refusal };
   }
 
   it('pauses longer and longer, at most 10 ms, and never retries at once', async () => {
@@ -78,7 +80,7 @@ describe('a line whose attempts fail', () => {
     const clock = ManualClock.create();
     const refusal = () => ({ retryAtUs: clock.now() });
     const attempt = (n: number) => (n === 2 ? refusal() : undefined);
-    const line = new Line(clock, { limit: 2, attempt, look: refusal });
+    const line = new Line(clock, { limiter: LIMITER, limit: 2, attempt, look: refusal });
     const failed = expect(line.wait(2, checkWait({ timeoutMs: 1 }))).rejects.toMatchObject(never);
     const next = line.wait(1, checkWait({}));
     for (let us = 50; us <= 1000; us += 50) {
@@ -114,7 +116,12 @@ describe('a line whose attempts fail', () => {
       }
       return clock.now() < 1000 ? { retryAtUs: 1000 } : undefined;
     };
-    const line = new Line(clock, { limit: 1, attempt, look: () => ({ retryAtUs: 1000 }) });
+    const line = new Line(clock, {
+      limiter: LIMITER,
+      limit: 1,
+      attempt,
+      look: () => ({ retryAtUs: 1000 }),
+    });
     const first = line.wait(1, checkWait({}));
     const second = line.wait(1, checkWait({}));
     isDamaged = true;

@@ -142,6 +142,7 @@ export class HitWindow {
   unhit(client: string): void {
     // Keyed windows have no `returnTokens`. This is exact only if the hit was in the same window.
     this.#table ??= new KeyedTable(
+      this,
       find('keyed-fixed-window', this.#window.handle, openKeyedCell),
       openKeyed,
     );

@@ -46,6 +46,8 @@ export interface TokenKernel {
   charge(nowUs: number, tokens: number): number;
   /** `acquire` without a wait; also returns the bucket's state at its instant. */
   decide(nowUs: number, tokens: number): Outcome;
+  /** The state of each limit, if there are several. Counts as no call. */
+  look?(nowUs: number): Outcome;
   /** Takes all whole tokens, at most `tokens`. */
   drain(nowUs: number, tokens: number): number;
   /** Returns tokens to the bucket, up to the burst. */

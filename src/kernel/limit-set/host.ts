@@ -8,6 +8,7 @@ import {
   CROWDED,
   ELSEWHERE,
   type LimiterStats,
+  NEVER,
   type Outcome,
   type Place,
   type Receipt,
@@ -60,6 +61,11 @@ abstract class SetHost extends TableHost<LimitSetEngine> {
 
   protected outcome(wait: number): Outcome {
     return reportedOutcome(wait === 0, this.count);
+  }
+
+  look(nowUs: number): Outcome {
+    const wait = this.engine.decide(this.high, this.low, nowUs, 0);
+    return wait < NEVER && this.mends(wait) ? this.look(nowUs) : this.outcome(wait);
   }
 
   receipt(): Receipt {
