@@ -27,7 +27,15 @@ const ENTRIES = [
   ...['throttle', 'tinypool'],
 ];
 const COMMAND = [
-  ...['LICENCES.txt', 'charts.js', 'main.js', 'commander.js', 'hdr-histogram-js.js', 'undici.js'],
+  ...[
+    'LICENCES.txt',
+    'charts.js',
+    'live.js',
+    'main.js',
+    'commander.js',
+    'hdr-histogram-js.js',
+    'undici.js',
+  ],
   ...['echo-server.js', 'load-process.js', 'load-worker.js', 'task-worker.js'],
 ];
 const TOP_PAGES = ['CHANGELOG.md', 'CONTRIBUTING.md', 'README.md', 'SECURITY.md'];

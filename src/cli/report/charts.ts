@@ -111,8 +111,12 @@ function zoomed(
   return isWhole ? [0, last] : [from, to];
 }
 
+function isShown(value: number | null): boolean {
+  return value !== null;
+}
+
 function lineOptions(chart: LineChart): Options {
-  const { series, unit, logarithmic, steps, top } = chart;
+  const { over, series, unit, logarithmic, steps, top } = chart;
   const { cursor, scale, axis: xAxis, told } = across(chart);
   const inSteps = steps ? uPlot.paths.stepped?.({ align: 1 }) : undefined;
   return {
@@ -156,7 +160,7 @@ function lineOptions(chart: LineChart): Options {
         stroke: () => ink(colour),
         width: look === 'area' ? 1 : 2,
         // Shows a dot for a single point, whose line would be invisible.
-        points: { show: values.filter((value) => value !== null).length < 2, size: 6 },
+        points: { show: over !== 'past' && values.filter(isShown).length < 2, size: 6 },
         spanGaps: true,
         value: (_: Plot, value: number | null) => (value === null ? '' : shown(value, unit)),
         ...(look === 'area' ? { fill: () => `${ink(colour)}40` } : {}),

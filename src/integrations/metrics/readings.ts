@@ -208,7 +208,7 @@ export function safeReadingOf(limiter: MeasuredLimiter, counting = always): Read
   }
 }
 
-/** Whether a limiter of a region has what {@link readingOf} reads, apart from counts. */
+/** Whether a limiter of a region has what {@link readingOf} reads, apart from counts. Throws if damaged. */
 function isReadable(limiter: unknown): limiter is MeasuredLimiter {
   const { stats, limit, burst, permits } = limiter as Partial<CountedLimiter & CountedSemaphore> & {
     readonly burst?: number;
@@ -218,8 +218,8 @@ function isReadable(limiter: unknown): limiter is MeasuredLimiter {
 
 /** Whether a limiter of a region can be exported. */
 export function isMeasured(limiter: unknown): limiter is MeasuredLimiter {
-  if (!isReadable(limiter)) return false;
   try {
+    if (!isReadable(limiter)) return false;
     readingOf(limiter); // it has the methods
     return true;
   } catch (error) {
@@ -231,5 +231,9 @@ export function isMeasured(limiter: unknown): limiter is MeasuredLimiter {
 
 /** Reads a limiter of a region, with or without counts; undefined if it has neither state. */
 export function readingIfAny(limiter: unknown): Reading | undefined {
-  return isReadable(limiter) ? safeReadingOf(limiter, ifCounted) : undefined;
+  try {
+    return isReadable(limiter) ? safeReadingOf(limiter, ifCounted) : undefined;
+  } catch {
+    return { damaged: 1 };
+  }
 }

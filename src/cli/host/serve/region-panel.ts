@@ -67,6 +67,7 @@ export class RegionPanel {
   readonly #limiters: Table;
   readonly #processes: Table;
   readonly #changes: Table;
+  readonly #noChanges = el('p', { class: 'note' }, 'None on record.');
   readonly #title = el('h3');
   readonly #charts = el('div', { class: 'charts' });
   readonly #form: ChangeForm;
@@ -110,6 +111,7 @@ export class RegionPanel {
       el('h3', {}, 'Processes'),
       this.#processes.node,
       el('h3', {}, 'Changes by operators'),
+      this.#noChanges,
       this.#changes.node,
     );
     this.node = el(
@@ -141,6 +143,8 @@ export class RegionPanel {
         cells: [`${pid}`, timeText(openMs), isAlive ? 'alive' : 'ended'],
       })),
     );
+    this.#noChanges.hidden = view.changes.length > 0;
+    this.#changes.node.hidden = view.changes.length === 0;
     this.#changes.update(
       view.changes.map(({ number: count, atMs, user, pid, limiter, what, values, stage }) => ({
         key: `${count}`,
