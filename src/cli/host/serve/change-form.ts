@@ -14,6 +14,14 @@ const LABELS: Readonly<Record<Action, string>> = {
   reset: 'Reset',
 };
 
+/** What can be set, by the kind of the limiter. */
+function exampleOf(kind: string): string {
+  if (kind === 'semaphore') return 'permits=5';
+  if (kind.endsWith('limit-set')) return 'limits[0].rate=50';
+  if (/window|log/.test(kind)) return 'limit=50';
+  return kind === 'leaky-bucket' ? 'rate=50 slack=10' : 'rate=50 burst=10';
+}
+
 function field(label: string, input: Node): Node {
   return el('label', {}, label, input);
 }
@@ -23,7 +31,7 @@ export class ChangeForm {
   readonly node = el('form', { 'aria-label': 'Change this limiter' });
   readonly #path: string;
   readonly #make: MakeChange;
-  readonly #changes = el('input', { placeholder: 'rate=50 burst=10', autocomplete: 'off' });
+  readonly #changes = el('input', { autocomplete: 'off' });
   readonly #key = el('input', { autocomplete: 'off' });
   readonly #keyType = el(
     'select',
@@ -54,6 +62,7 @@ export class ChangeForm {
       made.addEventListener('click', () => this.#preview(name, action));
       return made;
     };
+    this.#changes.setAttribute('placeholder', exampleOf(kind));
     const isKeyed = actions.includes('block');
     const plain = actions.filter((one) => one === 'pause' || one === 'resume');
     const reset = actions.includes('reset') && !isKeyed ? [button('reset')] : [];

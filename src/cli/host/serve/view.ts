@@ -30,7 +30,7 @@ export interface LimiterView {
 }
 
 /** A process that has a region open. */
-export interface ProcessView {
+interface ProcessView {
   readonly pid: number;
   readonly openMs: number;
   readonly isAlive: boolean;
