@@ -40,7 +40,7 @@ const APART = [
 const ALL = ['test/**/*.test.ts'];
 /** Of several seconds each: `npm run test:all` runs them, as continuous integration does. */
 const LONG = [
-  'test/cli/host.e2e.test.ts',
+  'test/cli/{host,host-serve}.e2e.test.ts',
   'test/cli/load/{command,fleet.e2e,load.e2e,load-failures.e2e}.test.ts',
   'test/load/{load-thread,run.e2e}.test.ts',
   'test/cli/report/report.e2e.test.ts',

@@ -1,4 +1,4 @@
-// Puts the parts of a page of --report into lib/cli.
+// Puts the parts of the pages of --report and of `zerotime host serve` into lib/cli.
 
 import { copyFile, mkdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -7,9 +7,20 @@ import { build } from 'esbuild';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const CLI = new URL('../lib/cli/', import.meta.url);
 
+/** A page that loads its scripts gets the charts from their own file. */
+const chartsBeside = {
+  name: 'charts-beside',
+  setup({ onResolve }) {
+    onResolve({ filter: /report\/charts\.ts$/ }, ({ kind }) =>
+      kind === 'entry-point' ? undefined : { path: './charts.js', external: true },
+    );
+  },
+};
+
 await build({
   absWorkingDir: ROOT,
-  entryPoints: { charts: 'src/cli/report/charts.ts' },
+  entryPoints: { charts: 'src/cli/report/charts.ts', live: 'src/cli/host/serve/live.ts' },
+  plugins: [chartsBeside],
   outdir: fileURLToPath(CLI),
   bundle: true,
   format: 'esm',

@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import type { HostRegion } from '../../src/host.ts';
 import { KeyedTokenBucket, ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
-import { runCli } from '../cli/support/run-cli.ts';
+import { Cli, runCli } from '../cli/support/run-cli.ts';
 import { ask, hostRegion, startProcesses } from '../support/host.ts';
 
-const STEP = /^```sh\n((?:npx zerotime host|kill) .*)\n```\n(?:\n```printout\n([\s\S]*?)^```$)?/gm;
+const STEP =
+  /^```sh\n((?:npx zerotime host|kill|curl) .*)\n```\n(?:\n```printout\n([\s\S]*?)^```$)?/gm;
 
 /** The commands of a page in order, each with what it prints. */
 function stepsOf(page: string) {
@@ -51,13 +52,55 @@ async function run(command: string, { path }: HostRegion): Promise<string> {
   return comparable(own.join('\n')).replaceAll(`  ${userInfo().username}  pid`, '  ann  pid');
 }
 
+/** The address of the server that the last `host serve` started, on a free port. */
+let served = '';
+let end = async (): Promise<unknown> => undefined;
+
+/** Starts a server, and returns what it prints once it listens. */
+async function serve(command: string, { path }: HostRegion): Promise<string> {
+  const args = words(command.replace('npx zerotime ', '').replace('my-service', path));
+  const cli = new Cli([...args, '--port', '0']);
+  end = () => {
+    cli.child.kill();
+    return cli.finished();
+  };
+  onTestFinished(async () => void (await end()));
+  let printed = '';
+  for await (const chunk of cli.child.stdout ?? []) {
+    printed += chunk;
+    if (/^Serving /m.test(printed)) break;
+  }
+  [served = ''] = /http:\/\/[\d.:]+/.exec(printed) ?? [];
+  return comparable(printed.replaceAll(served, ADDRESS).replaceAll(path, '/dev/shm/my-service'));
+}
+
+const ADDRESS = 'http://127.0.0.1:9464';
+const CURL = /^curl -s (\S+) \| grep (\S+)$/;
+
+/** What `curl -s URL | grep WORD` prints. Ends the server: later steps do not expect its process. */
+async function curl(command: string, { path }: HostRegion): Promise<string> {
+  const [, url = '', word = ''] = CURL.exec(command) ?? [];
+  const text = await (await fetch(url.replace(ADDRESS, served))).text();
+  await end();
+  const lines = text.split('\n').filter((line) => line.includes(word));
+  return comparable(lines.join('\n').replaceAll(path, '/dev/shm/my-service'));
+}
+
+/** What a command of a page prints. */
+function printedBy(command: string, region: HostRegion): Promise<string> {
+  if (command.startsWith('curl')) return curl(command, region);
+  return command.includes(' host serve ') ? serve(command, region) : run(command, region);
+}
+
 test('docs/host.md shows what its commands print', async () => {
   const region = hostRegion();
   service(region);
   const steps = stepsOf('host.md');
-  expect(steps).toHaveLength(3);
+  expect(steps).toHaveLength(5);
   for (const { command, printed = '' } of steps) {
-    expect(`${command}\n${await run(command, region)}`).toBe(`${command}\n${comparable(printed)}`);
+    expect(`${command}\n${await printedBy(command, region)}`).toBe(
+      `${command}\n${comparable(printed)}`,
+    );
   }
 });
 
@@ -71,14 +114,14 @@ test('docs/runbook.md shows what its commands print', async () => {
   await ask(hanging, { hold: region.path, permits: 3 });
   const waiting = [permits.acquire(), permits.acquire()];
   const steps = stepsOf('runbook.md');
-  expect(steps).toHaveLength(14);
+  expect(steps).toHaveLength(16);
   for (const { command, printed = '' } of steps) {
     if (command.startsWith('kill')) {
       await Promise.all(waiting);
       hanging.kill('SIGKILL');
       while (region.recovered().processes === 0) await new Promise(setImmediate);
     } else {
-      expect(`${command}\n${await run(command, region)}`).toBe(
+      expect(`${command}\n${await printedBy(command, region)}`).toBe(
         `${command}\n${comparable(printed)}`,
       );
     }

@@ -27,7 +27,15 @@ const ENTRIES = [
   ...['throttle', 'tinypool'],
 ];
 const COMMAND = [
-  ...['LICENCES.txt', 'charts.js', 'main.js', 'commander.js', 'hdr-histogram-js.js', 'undici.js'],
+  ...[
+    'LICENCES.txt',
+    'charts.js',
+    'live.js',
+    'main.js',
+    'commander.js',
+    'hdr-histogram-js.js',
+    'undici.js',
+  ],
   ...['echo-server.js', 'load-process.js', 'load-worker.js', 'task-worker.js'],
 ];
 const TOP_PAGES = ['CHANGELOG.md', 'CONTRIBUTING.md', 'README.md', 'SECURITY.md'];
@@ -122,11 +130,11 @@ describe('the packed file', () => {
     expect(text.reduce((sum, size) => sum + size)).toBeLessThan(305 * KIB);
   });
 
-  test('is at most 2.36 MB without source maps, and 1.34 MB packed', () => {
+  test('is at most 2.39 MB without source maps, and 1.35 MB packed', () => {
     const plain = project.files.filter((file) => !file.endsWith('.map'));
     const sizes = plain.map((file) => statSync(join(project.zerotime, file)).size);
-    expect(sizes.reduce((sum, size) => sum + size)).toBeLessThan(2.36e6);
-    expect(project.packedBytes).toBeLessThan(1.34e6);
+    expect(sizes.reduce((sum, size) => sum + size)).toBeLessThan(2.39e6);
+    expect(project.packedBytes).toBeLessThan(1.35e6);
   });
 
   test('depends on no package, and ships the licence of each package in the command', () => {

@@ -8,6 +8,7 @@ import { platform } from '../../host/this-platform.ts';
 import { SAFE_OUTPUT } from '../output.ts';
 import { parseDuration } from '../values.ts';
 import { operatorCommands } from './operator.ts';
+import { serveCommand } from './serve/command.ts';
 import { onRegion, print, report, subcommand } from './subcommand.ts';
 import { listed, shownRegion } from './summary.ts';
 
@@ -26,6 +27,7 @@ Examples:
   zerotime host set my-service api rate=50 burst=10
   zerotime host block my-service 'per user' ann 10m
   zerotime host log my-service
+  zerotime host serve my-service
   zerotime host rm my-service
 `;
 
@@ -63,7 +65,7 @@ export function hostCommand(): Command {
     )
     .addHelpText('after', NOTES)
     .showHelpAfterError('(zerotime host --help shows all commands)');
-  for (const each of operatorCommands()) command.addCommand(each);
+  for (const each of [...operatorCommands(), serveCommand()]) command.addCommand(each);
   return command;
 }
 

@@ -1,10 +1,8 @@
-import { userInfo } from 'node:os';
-import { type Command, InvalidArgumentError, Option } from 'commander';
-import { ChangeLog, type RecordedChange, type Values } from '../../host/change-log.ts';
+import { type Command, Option } from 'commander';
+import { ChangeLog } from '../../host/change-log.ts';
 import { HostRegion } from '../../host/host-region.ts';
 import {
   blocking,
-  fieldsOf,
   type Operation,
   operate,
   pausing,
@@ -12,10 +10,21 @@ import {
   resuming,
   setting,
 } from '../../host/operations.ts';
-import type { Terms } from '../../limiters/terms.ts';
 import { namesIn } from '../../memory/names.ts';
 import { countOf } from '../format.ts';
 import { parseDuration, parsed } from '../values.ts';
+import {
+  type Assignment,
+  changeOf,
+  differences,
+  KEY_TYPES,
+  type KeyType,
+  keyOf,
+  parseAssignment,
+  shownChange,
+  stageOf,
+  userName,
+} from './requested-change.ts';
 import { onRegion, print, report } from './subcommand.ts';
 import { columns } from './summary.ts';
 
@@ -31,7 +40,7 @@ interface ChangeOptions extends RegionOptions {
 }
 
 interface KeyOptions extends ChangeOptions {
-  readonly keyType: 'string' | 'number' | 'bigint';
+  readonly keyType: KeyType;
 }
 
 /** The subcommands that change limiters, and the one that shows their changes. */
@@ -64,7 +73,7 @@ export function operatorCommands(): readonly Command[] {
       .argument('<key>', 'the key')
       .argument('<time>', 'from 1ms to 24h, such as 10m', (text) => parseDuration(text))
       .action((path: string, name: string, key: string, ms: number, options: KeyOptions) =>
-        change(path, name, () => blocking(keyOf(key, options), ms), options),
+        change(path, name, () => blocking(keyOf(key, options.keyType), ms), options),
       ),
     keyed(changing('reset'))
       .description('fill the bucket of a key, or a bucket without keys; ends a block or debt')
@@ -73,7 +82,7 @@ export function operatorCommands(): readonly Command[] {
         change(
           path,
           name,
-          () => resetting(key === undefined ? undefined : keyOf(key, options)),
+          () => resetting(key === undefined ? undefined : keyOf(key, options.keyType)),
           options,
         ),
       ),
@@ -109,87 +118,9 @@ function changing(name: string): Command {
 function keyed(command: Command): Command {
   return command.addOption(
     new Option('--key-type <type>', 'the type of the key in the program')
-      .choices(['string', 'number', 'bigint'])
+      .choices(KEY_TYPES)
       .default('string'),
   );
-}
-
-function keyOf(text: string, { keyType }: KeyOptions): string | number | bigint {
-  if (keyType === 'string') return text;
-  try {
-    const key = keyType === 'bigint' ? BigInt(text) : Number(text);
-    if (text.trim() !== '' && !Number.isNaN(key)) return key;
-  } catch {
-    // not a bigint
-  }
-  throw new TypeError(`key must be a ${keyType}, got ${JSON.stringify(text)}`);
-}
-
-/** A new value of a field. */
-interface Assignment {
-  readonly field: string;
-  /** The index of a limit in a set, or the name of a tier. */
-  readonly limit: number | undefined;
-  readonly tier: string | undefined;
-  readonly value: unknown;
-}
-
-const PATH = /^(?:limits(?:\[(\d{1,2})\]|\.(\d{1,2}))\.|tiers\.(.+)\.)?([a-z]\w*)$/i;
-
-/** Parses `rate=50`, and appends it to the previous ones. */
-function parseAssignment(text: string, before: readonly Assignment[] = []): Assignment[] {
-  const equals = text.lastIndexOf('=');
-  const [, index, dotted, tier, field] = PATH.exec(text.slice(0, equals)) ?? [];
-  if (equals === -1 || field === undefined) {
-    throw new InvalidArgumentError(
-      'It must be a field and its value, such as rate=50, limits[1].rate=5 or tiers.pro.rate=5.',
-    );
-  }
-  const limit = index ?? dotted;
-  const value = parseValue(text.slice(equals + 1));
-  return [...before, { field, limit: limit === undefined ? limit : Number(limit), tier, value }];
-}
-
-/** The limiter rejects anything but a number. */
-function parseValue(text: string): unknown {
-  const number = Number(text);
-  return text.trim() === '' || Number.isNaN(number) ? text : number;
-}
-
-/** The argument of `reconfigure`. */
-function changeOf(assignments: readonly Assignment[], { limits }: Terms): Values {
-  const own = new Map<string, unknown>();
-  const ofLimits = new Map<number, Map<string, unknown>>();
-  const ofTiers = new Map<string, Map<string, unknown>>();
-  for (const { field, limit, tier, value } of assignments) {
-    const fields =
-      limit !== undefined
-        ? entry(ofLimits, limit)
-        : tier !== undefined
-          ? entry(ofTiers, tier)
-          : own;
-    if (fields.has(field)) throw new TypeError(`${field} is given twice`);
-    fields.set(field, value);
-  }
-  if (ofLimits.size > 0) {
-    const count = Math.max(
-      1 + Math.max(...ofLimits.keys()),
-      Array.isArray(limits) ? limits.length : 0,
-    );
-    const each = Array.from({ length: count }, (_, i) => Object.fromEntries(ofLimits.get(i) ?? []));
-    own.set('limits', each);
-  }
-  if (ofTiers.size > 0) {
-    const each = [...ofTiers].map(([tier, fields]) => [tier, Object.fromEntries(fields)] as const);
-    own.set('tiers', Object.fromEntries(each));
-  }
-  return Object.fromEntries(own);
-}
-
-function entry<Name>(all: Map<Name, Map<string, unknown>>, name: Name): Map<string, unknown> {
-  const fields = all.get(name) ?? new Map<string, unknown>();
-  all.set(name, fields);
-  return fields;
 }
 
 function onFound(path: string, { owner }: RegionOptions, action: (region: HostRegion) => void) {
@@ -224,26 +155,6 @@ function change(
   );
 }
 
-/** The user of this process; its ID if the system has no name for it. */
-function userName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return `user ${process.getuid?.()}`;
-  }
-}
-
-/** The fields that differ, each with its values: `10 -> 50`. */
-function differences(from: Values, to: Values): [field: string, values: string][] {
-  const [before, after] = [fieldsOf(from), fieldsOf(to)];
-  const fields = new Set([...before.keys(), ...after.keys()]);
-  return [...fields].map((field) => {
-    const values = [before, after].flatMap((each) => (each.has(field) ? `${each.get(field)}` : []));
-    // A quantum bucket that pauses has a rate then, and no quantum.
-    return [field, `${values.join(' -> ')}${after.has(field) ? '' : ' -> none'}`];
-  });
-}
-
 /** The record of the changes in a region. */
 function shownLog(region: HostRegion): string[] {
   const changes = ChangeLog.find(region)?.changes() ?? [];
@@ -259,20 +170,4 @@ function shownLog(region: HostRegion): string[] {
     stageOf(each, region, each === changes.at(-1)),
   ]);
   return [`${region.path}: ${countOf(changes.length, 'changes')}`, ...columns(rows)];
-}
-
-function shownChange({ from, to }: RecordedChange): string {
-  if (typeof from === 'string' || typeof to === 'string') {
-    return [from, to]
-      .map((one) => (typeof one === 'string' ? one : JSON.stringify(one)))
-      .join(' -> ');
-  }
-  return differences(from, to)
-    .map((difference) => difference.join(' '))
-    .join(', ');
-}
-
-function stageOf({ stage }: RecordedChange, region: HostRegion, isLast: boolean): string {
-  if (stage !== 'begun') return stage === 'done' ? '' : stage;
-  return isLast && region.isOperated ? 'in progress' : 'interrupted';
 }

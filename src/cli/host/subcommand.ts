@@ -17,7 +17,7 @@ export function onRegion(name: string): Command {
 }
 
 /** Parses the ID of a user. */
-function parseUser(text: string): number {
+export function parseUser(text: string): number {
   if (/^\d{1,10}$/.test(text)) return Number(text);
   throw new InvalidArgumentError('It must be the ID of a user, a whole number, such as 1000.');
 }

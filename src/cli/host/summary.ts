@@ -17,7 +17,8 @@ export function columns(table: readonly (readonly string[])[]): string[] {
   );
 }
 
-function usage(region: HostRegion): string {
+/** The size of a region, and how much of it is in use. */
+export function usage(region: HostRegion): string {
   const bytes = region.buffer.byteLength;
   const used = Math.round((100 * (bytes - region.bytesFree)) / bytes);
   return `${formatCount(bytes)} bytes, ${used} % used`;
@@ -66,14 +67,14 @@ function permits({ waiting, adaptation }: Semaphore): string {
   return `${callers}, ${range}, ${latency}, ${formatCount(dropped)} dropped`;
 }
 
-/** What came back from processes that ended without closing the region. */
-function recovered(region: HostRegion): string[] {
+/** What came back from processes that ended without closing the region; empty if nothing did. */
+export function recovered(region: HostRegion): string {
   const { processes, permits, tokens } = region.recovered();
-  if (processes === 0) return [];
+  if (processes === 0) return '';
   const parts = [countOf(processes, 'processes')];
   if (permits > 0) parts.push(countOf(permits, 'permits'));
   if (tokens > 0) parts.push(`${countOf(tokens, 'awaited tokens')} of fleets`);
-  return ['', `Recovered so far: ${parts.join(', ')}`];
+  return parts.join(', ');
 }
 
 /** Renders a region with its limiters and processes. */
@@ -84,6 +85,7 @@ export function shownRegion(region: HostRegion): string[] {
     `open for ${formatSpan(Math.round(openMs / 1000) * 1000)}`,
     isAlive ? 'alive' : 'ended',
   ]);
+  const back = recovered(region);
   return [
     `${region.path}: ${usage(region)}`,
     '',
@@ -92,6 +94,6 @@ export function shownRegion(region: HostRegion): string[] {
     '',
     `Processes (${processes.length})`,
     ...columns(processes),
-    ...recovered(region),
+    ...(back === '' ? [] : ['', `Recovered so far: ${back}`]),
   ];
 }

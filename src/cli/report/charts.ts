@@ -71,6 +71,19 @@ function across({ x, end, over }: LineChart) {
       told: percentile,
     };
   }
+  if (over === 'past') {
+    const ago = (at: number) => (at === 0 ? 'now' : `−${clock(-at, true)}`);
+    return {
+      cursor: { sync: { key: 'past' } },
+      scale: { time: false, range: [-last, 0] as [number, number] },
+      axis: {
+        space: 60,
+        incrs: TIME_STEPS,
+        values: (_: Plot, ticks: number[]) => ticks.map(ago),
+      },
+      told: ago,
+    };
+  }
   const isLong = last >= 120;
   return {
     cursor: { sync: { key: 'time' } },
@@ -98,8 +111,12 @@ function zoomed(
   return isWhole ? [0, last] : [from, to];
 }
 
+function isShown(value: number | null): boolean {
+  return value !== null;
+}
+
 function lineOptions(chart: LineChart): Options {
-  const { series, unit, logarithmic, steps, top } = chart;
+  const { over, series, unit, logarithmic, steps, top } = chart;
   const { cursor, scale, axis: xAxis, told } = across(chart);
   const inSteps = steps ? uPlot.paths.stepped?.({ align: 1 }) : undefined;
   return {
@@ -118,7 +135,10 @@ function lineOptions(chart: LineChart): Options {
       y: logarithmic
         ? { distr: 3, range: (_: Plot, min: number, max: number) => logarithms(min, max) }
         : {
-            range: (_: Plot, __: number, max: number) => [0, top ?? (max > 0 ? max * 1.05 : 1)],
+            range: (_: Plot, min: number, max: number) => [
+              Math.min(0, min * 1.05),
+              top ?? (max > 0 ? max * 1.05 : 1),
+            ],
           },
     },
     axes: [
@@ -140,7 +160,7 @@ function lineOptions(chart: LineChart): Options {
         stroke: () => ink(colour),
         width: look === 'area' ? 1 : 2,
         // Shows a dot for a single point, whose line would be invisible.
-        points: { show: values.filter((value) => value !== null).length < 2, size: 6 },
+        points: { show: over !== 'past' && values.filter(isShown).length < 2, size: 6 },
         spanGaps: true,
         value: (_: Plot, value: number | null) => (value === null ? '' : shown(value, unit)),
         ...(look === 'area' ? { fill: () => `${ink(colour)}40` } : {}),
@@ -219,7 +239,8 @@ function barOptions({ labels, unit }: BarChart): Options {
   };
 }
 
-function draw(chart: Chart, place: Element): void {
+/** Draws a chart in an element. */
+export function draw(chart: Chart, place: Element): Plot {
   const options = chart.kind === 'lines' ? lineOptions(chart) : barOptions(chart);
   const data =
     chart.kind === 'lines'
@@ -234,6 +255,7 @@ function draw(chart: Chart, place: Element): void {
   const dark = matchMedia('(prefers-color-scheme: dark)');
   dark.onchange = () => plot.redraw(false);
   kept.push(dark);
+  return plot;
 }
 
 /** Keeps the media queries alive: once collected, the colours would no longer follow the theme. */

@@ -27,9 +27,10 @@ export interface LineChart {
   readonly title: string;
   /**
    * - `time`: seconds since the start. All such charts of a page share a time axis and pointer.
+   * - `past`: seconds before now, negative; `end` is the length of the axis
    * - `percentile`: 1 / (1 - share of the values below): 100 is the 99th percentile
    */
-  readonly over: 'time' | 'percentile';
+  readonly over: 'time' | 'past' | 'percentile';
   readonly x: readonly number[];
   /** The end of the axis. Default: the last x. */
   readonly end?: number | undefined;

@@ -30,6 +30,8 @@ export interface CountedSemaphore {
   readonly permits: number;
   /** Permits in use, over all threads. */
   inUse(): number;
+  /** Callers that wait for permits, in all threads. */
+  readonly waiting?: number;
   /** The readings of a semaphore that adapts. */
   readonly adaptation?: AdaptReadings | undefined;
 }
@@ -123,6 +125,21 @@ function isOnServer(limiter: MeasuredLimiter): limiter is CountedServerLimiter {
   return isPromising(limiter);
 }
 
+/** Reads the counts of a limiter, which may have none. */
+type Counting = <T>(read: () => T) => T | undefined;
+
+const always: Counting = (read) => read();
+
+/** Leaves out the counts of a limiter that keeps none. */
+const ifCounted: Counting = (read) => {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof RateLimitError) return undefined;
+    throw error;
+  }
+};
+
 function readingOfFleet(fleet: CountedFleet): Reading {
   const { threads, purchases, bought, returned, failures, isReachable, waiting } = fleet.stats();
   return {
@@ -135,7 +152,7 @@ function readingOfFleet(fleet: CountedFleet): Reading {
 }
 
 /** Reads a limiter once for all series. */
-function readingOf(limiter: MeasuredLimiter): Reading {
+function readingOf(limiter: MeasuredLimiter, counting = always): Reading {
   if (isOnServer(limiter)) {
     const { isReachable, ...counts } = limiter.stats();
     const { rate, burst } = limiter;
@@ -146,23 +163,25 @@ function readingOf(limiter: MeasuredLimiter): Reading {
   if ('oldestMs' in limiter) {
     return { damaged: 0, ...limiter.stats(), oldestMs: limiter.oldestMs };
   }
+  const counts = counting(() => limiter.stats());
   if ('permits' in limiter) {
     return {
       damaged: 0,
-      ...limiter.stats(),
+      ...(limiter.waiting === undefined ? {} : { waiting: limiter.waiting }),
+      ...counts,
       permits: limiter.permits,
       inUse: limiter.inUse(),
       adaptation: limiter.adaptation,
     };
   }
   if ('intervalMs' in limiter && 'for' in limiter) {
-    return { damaged: 0, ...limiter.stats(), burst: limiter.limit };
+    return { damaged: 0, ...counts, burst: limiter.limit };
   }
   const { rate } = limiter;
-  if ('for' in limiter) return { damaged: 0, ...limiter.stats(), rate, burst: limiter.burst };
+  if ('for' in limiter) return { damaged: 0, ...counts, rate, burst: limiter.burst };
   return {
     damaged: 0,
-    ...limiter.stats(),
+    ...counts,
     rate,
     burst: limiter.limit,
     available: limiter.available(),
@@ -177,27 +196,44 @@ export function checkCounts(limiter: MeasuredLimiter): void {
   checkAtOnce('limiter', limiter, Object.values(readingOf(limiter)));
 }
 
-/** Reads a limiter without throwing, so that the others are still exported. */
-export function safeReadingOf(limiter: MeasuredLimiter): Reading {
+/**
+ * Reads a limiter without throwing, so that the others are still exported. `counting` decides about
+ * one that keeps no counts.
+ */
+export function safeReadingOf(limiter: MeasuredLimiter, counting = always): Reading {
   try {
-    return readingOf(limiter);
+    return readingOf(limiter, counting);
   } catch {
     return { damaged: 1 };
   }
 }
 
-/** Whether a limiter of a region can be exported. */
-export function isMeasured(limiter: unknown): limiter is MeasuredLimiter {
+/** Whether a limiter of a region has what {@link readingOf} reads, apart from counts. Throws if damaged. */
+function isReadable(limiter: unknown): limiter is MeasuredLimiter {
   const { stats, limit, burst, permits } = limiter as Partial<CountedLimiter & CountedSemaphore> & {
     readonly burst?: number;
   };
-  if (typeof stats !== 'function' || (limit ?? burst ?? permits) === undefined) return false;
+  return typeof stats === 'function' && (limit ?? burst ?? permits) !== undefined;
+}
+
+/** Whether a limiter of a region can be exported. */
+export function isMeasured(limiter: unknown): limiter is MeasuredLimiter {
   try {
-    readingOf(limiter as MeasuredLimiter); // it has the methods
+    if (!isReadable(limiter)) return false;
+    readingOf(limiter); // it has the methods
     return true;
   } catch (error) {
     if (error instanceof HandleError) return true; // damaged
     if (error instanceof RateLimitError) return false; // it keeps no counts
     throw error;
+  }
+}
+
+/** Reads a limiter of a region, with or without counts; undefined if it has neither state. */
+export function readingIfAny(limiter: unknown): Reading | undefined {
+  try {
+    return isReadable(limiter) ? safeReadingOf(limiter, ifCounted) : undefined;
+  } catch {
+    return { damaged: 1 };
   }
 }

@@ -1,0 +1,129 @@
+import { userInfo } from 'node:os';
+import { InvalidArgumentError } from 'commander';
+import type { RecordedChange, Values } from '../../host/change-log.ts';
+import type { HostRegion } from '../../host/host-region.ts';
+import { fieldsOf } from '../../host/operations.ts';
+import type { Terms } from '../../limiters/terms.ts';
+
+// What a user asks to change, as text, and how a change is shown: for commands and for the page.
+
+/** The types that a key may have in a program. */
+export const KEY_TYPES = ['string', 'number', 'bigint'] as const;
+export type KeyType = (typeof KEY_TYPES)[number];
+
+/** @throws TypeError if the text is no key of this type. */
+export function keyOf(text: string, keyType: KeyType): string | number | bigint {
+  if (keyType === 'string') return text;
+  try {
+    const key = keyType === 'bigint' ? BigInt(text) : Number(text);
+    if (text.trim() !== '' && !Number.isNaN(key)) return key;
+  } catch {
+    // not a bigint
+  }
+  throw new TypeError(`key must be a ${keyType}, got ${JSON.stringify(text)}`);
+}
+
+/** A new value of a field. */
+export interface Assignment {
+  readonly field: string;
+  /** The index of a limit in a set, or the name of a tier. */
+  readonly limit: number | undefined;
+  readonly tier: string | undefined;
+  readonly value: unknown;
+}
+
+const PATH = /^(?:limits(?:\[(\d{1,2})\]|\.(\d{1,2}))\.|tiers\.(.+)\.)?([a-z]\w*)$/i;
+
+/** Parses `rate=50`, and appends it to the previous ones. */
+export function parseAssignment(text: string, before: readonly Assignment[] = []): Assignment[] {
+  const equals = text.lastIndexOf('=');
+  const [, index, dotted, tier, field] = PATH.exec(text.slice(0, equals)) ?? [];
+  if (equals === -1 || field === undefined) {
+    throw new InvalidArgumentError(
+      'It must be a field and its value, such as rate=50, limits[1].rate=5 or tiers.pro.rate=5.',
+    );
+  }
+  const limit = index ?? dotted;
+  const value = parseValue(text.slice(equals + 1));
+  return [...before, { field, limit: limit === undefined ? limit : Number(limit), tier, value }];
+}
+
+/** The limiter rejects anything but a number. */
+function parseValue(text: string): unknown {
+  const number = Number(text);
+  return text.trim() === '' || Number.isNaN(number) ? text : number;
+}
+
+/** The argument of `reconfigure`. */
+export function changeOf(assignments: readonly Assignment[], { limits }: Terms): Values {
+  const own = new Map<string, unknown>();
+  const ofLimits = new Map<number, Map<string, unknown>>();
+  const ofTiers = new Map<string, Map<string, unknown>>();
+  for (const { field, limit, tier, value } of assignments) {
+    const fields =
+      limit !== undefined
+        ? entry(ofLimits, limit)
+        : tier !== undefined
+          ? entry(ofTiers, tier)
+          : own;
+    if (fields.has(field)) throw new TypeError(`${field} is given twice`);
+    fields.set(field, value);
+  }
+  if (ofLimits.size > 0) {
+    const count = Math.max(
+      1 + Math.max(...ofLimits.keys()),
+      Array.isArray(limits) ? limits.length : 0,
+    );
+    const each = Array.from({ length: count }, (_, i) => Object.fromEntries(ofLimits.get(i) ?? []));
+    own.set('limits', each);
+  }
+  if (ofTiers.size > 0) {
+    const each = [...ofTiers].map(([tier, fields]) => [tier, Object.fromEntries(fields)] as const);
+    own.set('tiers', Object.fromEntries(each));
+  }
+  return Object.fromEntries(own);
+}
+
+function entry<Name>(all: Map<Name, Map<string, unknown>>, name: Name): Map<string, unknown> {
+  const fields = all.get(name) ?? new Map<string, unknown>();
+  all.set(name, fields);
+  return fields;
+}
+
+/** The user of this process; its ID if the system has no name for it. */
+export function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `user ${process.getuid?.()}`;
+  }
+}
+
+/** The fields that differ, each with its values: `10 -> 50`. */
+export function differences(from: Values, to: Values): [field: string, values: string][] {
+  const [before, after] = [fieldsOf(from), fieldsOf(to)];
+  const fields = new Set([...before.keys(), ...after.keys()]);
+  return [...fields].map((field) => {
+    const values = [before, after].flatMap((each) => (each.has(field) ? `${each.get(field)}` : []));
+    // A quantum bucket that pauses has a rate then, and no quantum.
+    return [field, `${values.join(' -> ')}${after.has(field) ? '' : ' -> none'}`];
+  });
+}
+
+/** The values that a change replaced, and the new ones, in one line. */
+export function shownChange({ from, to }: RecordedChange): string {
+  if (typeof from === 'string' || typeof to === 'string') {
+    return [from, to]
+      .map((one) => (typeof one === 'string' ? one : JSON.stringify(one)))
+      .join(' -> ');
+  }
+  return differences(from, to)
+    .map((difference) => difference.join(' '))
+    .join(', ');
+}
+
+/** What became of a change, unless it was made: `isLast` if no other one follows. */
+export function stageOf({ stage }: RecordedChange, region: HostRegion, isLast: boolean): string {
+  if (stage !== 'begun') return stage === 'done' ? '' : stage;
+  return isLast && region.isOperated ? 'in progress' : 'interrupted';
+}

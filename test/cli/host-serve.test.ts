@@ -1,0 +1,192 @@
+import { renameSync, rmSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { expect, test } from 'vitest';
+import type { ChangeRequest } from '../../src/cli/host/serve/view.ts';
+import { ChangeLog } from '../../src/host/change-log.ts';
+import { HostRegion } from '../../src/host.ts';
+import { KeyedTokenBucket, TokenBucket } from '../../src/index.ts';
+import { hostPath, hostRegion } from '../support/host.ts';
+import { Served, TOKEN } from './support/served.ts';
+
+const LIMIT = { rate: 10, burst: 100 };
+
+/** A served region with a bucket and a table. */
+async function started(token?: string) {
+  const region = hostRegion();
+  const api = TokenBucket.open(region, 'api', LIMIT);
+  const keyed = KeyedTokenBucket.open(region, 'keyed', { ...LIMIT, capacity: 10 });
+  const served = await Served.start([region.path], token);
+  const set = { path: region.path, name: 'api', action: 'set', changes: 'rate=50' } as const;
+  const request: ChangeRequest = { ...set, isDry: false };
+  const log = () => ChangeLog.find(region)?.changes() ?? [];
+  return { region, api, keyed, served, request, log };
+}
+
+test('without --allow-changes, nothing changes a limit', async () => {
+  const { api, served, request, log } = await started();
+  expect(await served.change(request)).toMatchObject({ status: 403 });
+  expect(await served.change({ ...request, isDry: true })).toMatchObject({ status: 403 });
+  expect((await served.state()).allowsChanges).toBe(false);
+  expect([api.rate, log()]).toEqual([10, []]);
+});
+
+test('only the page of this server, with the token of this run, changes a limit', async () => {
+  const { api, served, request, log } = await started(TOKEN);
+  const refused: [number, Parameters<Served['change']>[1]][] = [
+    [403, { origin: undefined }],
+    [403, { origin: 'null' }],
+    [403, { origin: 'http://evil.example' }],
+    [403, { origin: `http://127.0.0.1:${served.port + 1}` }],
+    [403, { origin: `http://localhost:${served.port}` }],
+    [415, { 'content-type': undefined }],
+    [415, { 'content-type': 'text/plain' }],
+    [415, { 'content-type': 'application/x-www-form-urlencoded' }],
+    [401, { authorization: undefined }],
+    [401, { authorization: 'Bearer other' }],
+    [401, { authorization: TOKEN }],
+    // DNS rebinding: the name of another site leads here.
+    [403, { host: 'evil.example', origin: 'http://evil.example' }],
+    [403, { host: `127.0.0.1.evil.example:${served.port}` }],
+  ];
+  for (const [status, headers] of refused) {
+    expect(await served.change(request, headers), JSON.stringify(headers)).toMatchObject({
+      status,
+    });
+  }
+  for (const method of ['GET', 'PUT', 'OPTIONS']) {
+    const answer = await served.change(request, {}, method);
+    expect(answer).toMatchObject({ status: 405, headers: { allow: 'POST' } });
+    expect(answer.headers).not.toHaveProperty('access-control-allow-origin');
+  }
+  expect([api.rate, log()]).toEqual([10, []]);
+  expect(await served.change(request)).toMatchObject({ status: 200 });
+  expect(api.rate).toBe(50);
+});
+
+test('a request that is too long or incomplete changes nothing', async () => {
+  const { api, served, request } = await started(TOKEN);
+  const bodies: [number, string][] = [
+    [400, ''],
+    [400, 'null'],
+    [400, '{"path":'],
+    [400, JSON.stringify({ ...request, isDry: 'no' })],
+    [400, JSON.stringify({ ...request, name: undefined })],
+    [400, JSON.stringify({ ...request, changes: { rate: 5 } })],
+    [404, JSON.stringify({ ...request, path: '/dev/shm/other' })],
+    [413, JSON.stringify({ ...request, changes: 'rate=5 '.repeat(3000) })],
+  ];
+  for (const [status, body] of bodies) expect(await served.change(body)).toMatchObject({ status });
+  const errors = await Promise.all(
+    [
+      { changes: 'rate=fast' },
+      { changes: '' },
+      { changes: 'rate' },
+      { name: 'none' },
+      { action: 'remove' } as never,
+    ].map(async (part) => JSON.parse((await served.change({ ...request, ...part })).body)),
+  );
+  expect(errors).toEqual([
+    { error: expect.stringMatching(/^rate must be a number .*, got "fast"$/) },
+    { error: 'changes must be such as rate=50 burst=10' },
+    { error: expect.stringContaining('such as rate=50') },
+    { error: expect.stringContaining('has no limiter "none"') },
+    { error: 'action must be set, pause, resume, block or reset' },
+  ]);
+  expect(api.rate).toBe(10);
+});
+
+test('changes are those of the commands, and on record with the address they came from', async () => {
+  const { region, api, keyed, served, request, log } = await started(TOKEN);
+  const made = async (part: Partial<ChangeRequest>) =>
+    JSON.parse((await served.change({ ...request, ...part })).body).differences;
+  expect(await made({ isDry: true })).toEqual([['rate', '10 -> 50']]);
+  expect([api.rate, log()]).toEqual([10, []]);
+  expect(await made({ changes: ' rate=50  burst=200 ' })).toEqual([
+    ['rate', '10 -> 50'],
+    ['burst', '100 -> 200'],
+  ]);
+  expect(await made({ action: 'pause' })).toEqual([['rate', '50 -> 0']]);
+  expect(await made({ action: 'pause' })).toEqual([]);
+  expect(await made({ action: 'resume' })).toEqual([['rate', '0 -> 50']]);
+  const key = { name: 'keyed', key: '42', keyType: 'number' };
+  await made({ ...key, action: 'block', time: '10m' });
+  expect([keyed.tryConsume(42), keyed.tryConsume('42')]).toEqual([false, true]);
+  await made({ ...key, action: 'reset' });
+  expect(keyed.tryConsume(42)).toBe(true);
+  await made({ action: 'reset' });
+  expect(log().map(({ action, key, stage }) => [action, key, stage])).toEqual([
+    ['set', undefined, 'done'],
+    ['pause', undefined, 'done'],
+    ['resume', undefined, 'done'],
+    ['block', '42', 'done'],
+    ['reset', '42', 'done'],
+    ['reset', undefined, 'done'],
+  ]);
+  for (const { user, pid } of log()) {
+    expect([user, pid]).toEqual([expect.stringMatching(/ via 127\.0\.0\.1$/), process.pid]);
+  }
+  const [view] = (await served.state()).regions;
+  expect(view?.changes.map(({ number }) => number)).toEqual([6, 5, 4, 3, 2, 1]);
+  expect(view?.path).toBe(region.path);
+});
+
+test('only names of this machine are answered, also for reading', async () => {
+  const { served } = await started();
+  const names = ['localhost', hostname(), '127.0.0.1', '[::1]', '10.1.2.3', 'metrics.example'];
+  for (const name of names) {
+    const { status } = await served.ask('/state', { headers: { host: `${name}:9464` } });
+    expect([name, status]).toEqual([name, 200]);
+  }
+  for (const path of ['/', '/state', '/metrics', '/change']) {
+    const answer = await served.ask(path, { headers: { host: 'evil.example' } });
+    expect(answer.status).toBe(403);
+    expect(answer.body).not.toContain('dev/shm');
+  }
+});
+
+test('the page loads nothing from elsewhere, and no other site may read or frame it', async () => {
+  const { served } = await started(TOKEN);
+  for (const path of ['/', '/style.css', '/live.js', '/charts.js', '/uplot.js', '/state']) {
+    const { status, headers, body } = await served.ask(path);
+    expect([path, status]).toEqual([path, 200]);
+    expect(headers).toMatchObject({
+      'content-security-policy': expect.stringMatching(
+        /default-src 'none'.*frame-ancestors 'none'/,
+      ),
+      'cross-origin-resource-policy': 'same-origin',
+      'x-content-type-options': 'nosniff',
+    });
+    expect(headers).not.toHaveProperty('access-control-allow-origin');
+    // Another user of the machine can load all of this.
+    expect(body).not.toContain(TOKEN);
+  }
+  expect(await served.ask('/', { method: 'HEAD' })).toMatchObject({ status: 200, body: '' });
+  expect(await served.ask('/', { method: 'POST' })).toMatchObject({ status: 405 });
+  expect(await served.ask('/none')).toMatchObject({ status: 404 });
+  expect(await served.ask('//[')).toMatchObject({ status: 400 });
+});
+
+test('a region is opened once it exists, and again if it is replaced or broken', async () => {
+  const path = hostPath();
+  const served = await Served.start([path]);
+  const found = async () => {
+    const [view] = (await served.state()).regions;
+    return view?.error ?? view?.limiters.map(({ limit }) => limit);
+  };
+  const made = (file: string, rate: number) => {
+    const region = HostRegion.open({ path: file, bytes: 65_536 });
+    TokenBucket.open(region, 'api', { rate, burst: 1 });
+    region.close();
+  };
+  expect(await found()).toBe(`${path} does not exist`);
+  made(path, 5);
+  expect(await found()).toEqual(['rate 5, burst 1']);
+  const other = hostPath();
+  made(other, 6);
+  renameSync(other, path);
+  expect(await found()).toEqual(['rate 6, burst 1']);
+  rmSync(path);
+  expect(await found()).toBe(`${path} does not exist`);
+  made(path, 7);
+  expect(await found()).toEqual(['rate 7, burst 1']);
+});
