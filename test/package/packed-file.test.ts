@@ -119,13 +119,13 @@ describe('the packed file', () => {
     expect(bytes).toBeLessThan(113 * KIB);
     // Each thread that imports it keeps its text.
     const text = core.map((path) => statSync(join(project.zerotime, path)).size);
-    expect(text.reduce((sum, size) => sum + size)).toBeLessThan(305 * KIB);
+    expect(text.reduce((sum, size) => sum + size)).toBeLessThan(308 * KIB);
   });
 
-  test('is at most 2.36 MB without source maps, and 1.34 MB packed', () => {
+  test('is at most 2.37 MB without source maps, and 1.34 MB packed', () => {
     const plain = project.files.filter((file) => !file.endsWith('.map'));
     const sizes = plain.map((file) => statSync(join(project.zerotime, file)).size);
-    expect(sizes.reduce((sum, size) => sum + size)).toBeLessThan(2.36e6);
+    expect(sizes.reduce((sum, size) => sum + size)).toBeLessThan(2.37e6);
     expect(project.packedBytes).toBeLessThan(1.34e6);
   });
 
