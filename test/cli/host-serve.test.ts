@@ -5,7 +5,7 @@ import type { ChangeRequest } from '../../src/cli/host/serve/view.ts';
 import { ChangeLog } from '../../src/host/change-log.ts';
 import { HostRegion } from '../../src/host.ts';
 import { KeyedTokenBucket, TokenBucket } from '../../src/index.ts';
-import { hostPath, hostRegion } from '../support/host.ts';
+import { hostPath, hostRegion, opened } from '../support/host.ts';
 import { Served, TOKEN } from './support/served.ts';
 
 const LIMIT = { rate: 10, burst: 100 };
@@ -181,6 +181,7 @@ test('a region is opened once it exists, and again if it is replaced or broken',
   expect(await found()).toBe(`${path} does not exist`);
   made(path, 5);
   expect(await found()).toEqual(['rate 5, burst 1']);
+  const descriptors = opened(path);
   const other = hostPath();
   made(other, 6);
   renameSync(other, path);
@@ -189,4 +190,6 @@ test('a region is opened once it exists, and again if it is replaced or broken',
   expect(await found()).toBe(`${path} does not exist`);
   made(path, 7);
   expect(await found()).toEqual(['rate 7, burst 1']);
+  // It keeps nothing of the files before.
+  expect(opened(path)).toBe(descriptors);
 });

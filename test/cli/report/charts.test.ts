@@ -24,7 +24,8 @@ const LINES: LineChart = {
 
 describe('a chart of lines', () => {
   it('of the past ends now, shows debts, and draws no dots', async () => {
-    const past: LineChart = { ...LINES, over: 'past', end: 300, x: [-120, -60, 0] };
+    const empty = LINES.series.map((one) => ({ ...one, values: [null, null, null] }));
+    const past: LineChart = { ...LINES, over: 'past', end: 300, x: [-9, -5, 0], series: empty };
     const { axes, scales, series, cursor } = await optionsOf(past);
     expect(scales.x.range).toEqual([-300, 0]);
     expect(axes[0].values({}, [-120, -5, 0])).toEqual(['−2:00', '−0:05', 'now']);
