@@ -1,11 +1,12 @@
-import { renameSync, rmSync } from 'node:fs';
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { expect, test } from 'vitest';
 import type { ChangeRequest } from '../../src/cli/host/serve/view.ts';
 import { ChangeLog } from '../../src/host/change-log.ts';
 import { HostRegion } from '../../src/host.ts';
 import { KeyedTokenBucket, TokenBucket } from '../../src/index.ts';
-import { hostPath, hostRegion } from '../support/host.ts';
+import { hostPath, hostRegion, opened } from '../support/host.ts';
+import { host } from './support/operated.ts';
 import { Served, TOKEN } from './support/served.ts';
 
 const LIMIT = { rate: 10, burst: 100 };
@@ -181,12 +182,26 @@ test('a region is opened once it exists, and again if it is replaced or broken',
   expect(await found()).toBe(`${path} does not exist`);
   made(path, 5);
   expect(await found()).toEqual(['rate 5, burst 1']);
+  const descriptors = opened(path);
   const other = hostPath();
   made(other, 6);
   renameSync(other, path);
   expect(await found()).toEqual(['rate 6, burst 1']);
   rmSync(path);
+  writeFileSync(path, 'something else');
+  expect(await found()).toBe(`${path} holds no zerotime region`);
+  rmSync(path);
   expect(await found()).toBe(`${path} does not exist`);
   made(path, 7);
   expect(await found()).toEqual(['rate 7, burst 1']);
+  // It keeps nothing of the files before.
+  expect(opened(path)).toBe(descriptors);
+});
+
+test('a port that is taken, or is none, ends the command', async () => {
+  const { region, served } = await started();
+  const taken = await host('serve', region.path, '--port', `${served.port}`);
+  expect(taken).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/EADDRINUSE/) });
+  const { code, stderr } = await host('serve', region.path, '--port', '70000');
+  expect([code, stderr]).toEqual([1, expect.stringContaining('from 0 to 65535')]);
 });

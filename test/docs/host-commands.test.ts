@@ -20,12 +20,13 @@ function words(command: string): string[] {
   return [...command.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare = '']) => quoted ?? bare);
 }
 
-/** Output without what differs between runs: times, pids, users, usage and the widths of columns. */
+/** Output without what differs between runs: times, pids, hashes, users, usage and the widths of columns. */
 function comparable(text: string): string {
   return text
     .trim()
     .replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}Z/g, 'TIME')
     .replaceAll(/pid \d+/g, 'pid PID')
+    .replaceAll(/ [\da-f]{11} /g, ' HASH ')
     .replaceAll(/^ {2}\d+ +open for .*? {2}/gm, '  PID  open for TIME  ')
     .replaceAll(/ {2,}/g, '  ');
 }
@@ -114,7 +115,7 @@ test('docs/runbook.md shows what its commands print', async () => {
   await ask(hanging, { hold: region.path, permits: 3 });
   const waiting = [permits.acquire(), permits.acquire()];
   const steps = stepsOf('runbook.md');
-  expect(steps).toHaveLength(16);
+  expect(steps).toHaveLength(18);
   for (const { command, printed = '' } of steps) {
     if (command.startsWith('kill')) {
       await Promise.all(waiting);

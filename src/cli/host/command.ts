@@ -7,6 +7,7 @@ import { removeRegion } from '../../host/removal.ts';
 import { platform } from '../../host/this-platform.ts';
 import { SAFE_OUTPUT } from '../output.ts';
 import { parseDuration } from '../values.ts';
+import { keysCommand } from './keys.ts';
 import { operatorCommands } from './operator.ts';
 import { serveCommand } from './serve/command.ts';
 import { onRegion, print, report, subcommand } from './subcommand.ts';
@@ -26,6 +27,7 @@ Examples:
   zerotime host show my-service --watch
   zerotime host set my-service api rate=50 burst=10
   zerotime host block my-service 'per user' ann 10m
+  zerotime host keys my-service 'per user' --top 5
   zerotime host log my-service
   zerotime host serve my-service
   zerotime host rm my-service
@@ -65,7 +67,8 @@ export function hostCommand(): Command {
     )
     .addHelpText('after', NOTES)
     .showHelpAfterError('(zerotime host --help shows all commands)');
-  for (const each of [...operatorCommands(), serveCommand()]) command.addCommand(each);
+  for (const each of [...operatorCommands(), keysCommand(), serveCommand()])
+    command.addCommand(each);
   return command;
 }
 

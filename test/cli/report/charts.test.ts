@@ -23,6 +23,17 @@ const LINES: LineChart = {
 };
 
 describe('a chart of lines', () => {
+  it('of the past ends now, shows debts, and draws no dots', async () => {
+    const empty = LINES.series.map((one) => ({ ...one, values: [null, null, null] }));
+    const past: LineChart = { ...LINES, over: 'past', end: 300, x: [-9, -5, 0], series: empty };
+    const { axes, scales, series, cursor } = await optionsOf(past);
+    expect(scales.x.range).toEqual([-300, 0]);
+    expect(axes[0].values({}, [-120, -5, 0])).toEqual(['−2:00', '−0:05', 'now']);
+    expect(scales.y.range({}, -20, 100)).toEqual([-21, 105]);
+    expect(series.slice(1).map(({ points }) => points?.show)).toEqual([false, false, false]);
+    expect(cursor.sync).toEqual({ key: 'past' });
+  });
+
   it('shows values over time, each line in a colour of the page and its own style', async () => {
     const [plot] = (await drawn([LINES])).plots;
     expect(plot?.data).toEqual([LINES.x, ...LINES.series.map(({ values }) => values)]);

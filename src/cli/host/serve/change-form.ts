@@ -41,6 +41,7 @@ export class ChangeForm {
   readonly #time = el('input', { placeholder: '10m', autocomplete: 'off' });
   readonly #outcome = el('div', { class: 'outcome', role: 'status' });
   #shown = '';
+  #isKeyed = false;
 
   constructor(path: string, make: MakeChange) {
     this.#path = path;
@@ -63,9 +64,9 @@ export class ChangeForm {
       return made;
     };
     this.#changes.setAttribute('placeholder', exampleOf(kind));
-    const isKeyed = actions.includes('block');
+    this.#isKeyed = actions.includes('block');
     const plain = actions.filter((one) => one === 'pause' || one === 'resume');
-    const reset = actions.includes('reset') && !isKeyed ? [button('reset')] : [];
+    const reset = actions.includes('reset') && !this.#isKeyed ? [button('reset')] : [];
     this.#outcome.replaceChildren();
     this.node.replaceChildren(
       el(
@@ -76,7 +77,7 @@ export class ChangeForm {
         ...plain.map(button),
         ...reset,
       ),
-      ...(isKeyed ? [this.#keyFields(button)] : []),
+      ...(this.#isKeyed ? [this.#keyFields(button)] : []),
       this.#outcome,
     );
   }
@@ -102,7 +103,7 @@ export class ChangeForm {
       isDry: true,
       ...(action === 'set' && { changes: this.#changes.value }),
       ...(action === 'block' && { ...ofKey, time: this.#time.value }),
-      ...(action === 'reset' && this.#shown.includes('"block"') && ofKey),
+      ...(action === 'reset' && this.#isKeyed && ofKey),
     };
   }
 
