@@ -105,9 +105,12 @@ function clamped(number: number, { min, max }: AdaptBounds): number {
   return Math.min(max, Math.max(min, number));
 }
 
-/** The number at which the same throughput has no queue, by Little's law. */
+/**
+ * The number at which the same throughput has no queue, by Little's law. The fraction of a number
+ * is no call in flight: counted as one, it would add half a permit to a small server's queue.
+ */
 function unqueued(number: number, leastMs: number, latencyMs: number): number {
-  return number * Math.min(1, leastMs / latencyMs);
+  return Math.floor(number) * Math.min(1, leastMs / latencyMs);
 }
 
 function gradient(number: number, leastMs: number, latencyMs: number): number {
@@ -116,7 +119,7 @@ function gradient(number: number, leastMs: number, latencyMs: number): number {
 }
 
 function vegas(number: number, leastMs: number, latencyMs: number): number {
-  const queue = number - unqueued(number, leastMs, latencyMs);
+  const queue = Math.floor(number) - unqueued(number, leastMs, latencyMs);
   const step = Math.max(1, Math.log10(number));
   if (queue <= step) return number + 6 * step;
   if (queue < 3 * step) return number + step;

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { Aimd, Gradient2, type Limit, Vegas } from '../support/netflix-limits.ts';
 import { IN_FULL, part, Random } from '../support/random.ts';
 import { runServer, type ServerPart, type ServerRun } from '../support/simulated-server.ts';
 
@@ -11,8 +12,12 @@ function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
-function means(run: Omit<ServerRun, 'random'>): ServerPart[] {
-  const runs = SEEDS.map((seed) => runServer({ ...run, random: new Random(seed) }));
+type Run = Omit<ServerRun, 'random' | 'limit'> & { readonly limitOf?: (seed: number) => Limit };
+
+function means({ limitOf, ...run }: Run): ServerPart[] {
+  const runs = SEEDS.map((seed) =>
+    runServer({ ...run, ...(limitOf && { limit: limitOf(seed) }), random: new Random(seed) }),
+  );
   return Array.from({ length: run.parts ?? 3 }, (_, i) => {
     const of = (field: keyof ServerPart) => mean(runs.map((parts) => parts[i]?.[field] ?? 0));
     return {
@@ -21,6 +26,19 @@ function means(run: Omit<ServerRun, 'random'>): ServerPart[] {
     };
   });
 }
+
+/** The limits of Netflix's concurrency-limits. */
+const PEERS = {
+  Gradient2: { limitOf: () => new Gradient2() },
+  Vegas: {
+    limitOf: (seed: number) => {
+      const random = new Random(seed);
+      return new Vegas(() => random.bits() / 2 ** 32);
+    },
+  },
+  AIMD: { limitOf: () => new Aimd() },
+};
+const PEER_NAMES = ['Gradient2', 'Vegas', 'AIMD'] as const;
 
 const found = new Map<string, ServerPart>();
 
@@ -42,11 +60,24 @@ function bestFixed(capacity: number, isFixedTime: boolean, load: number): Server
 }
 
 /** How the parts of a run compare with the best fixed number for their capacity. */
-function ratios(capacity: number, isFixedTime: boolean, load: number) {
-  return means({ capacity, isFixedTime, load, rule: 'gradient', initial: 20 }).map((one, i) => {
+function ratios(capacity: number, isFixedTime: boolean, load: number, peer?: keyof typeof PEERS) {
+  const run: Run =
+    peer === undefined
+      ? { capacity, isFixedTime, load, rule: 'gradient', initial: 20 }
+      : // 20 of the seconds after which Gradient2 moves.
+        {
+          capacity,
+          isFixedTime,
+          load,
+          rule: undefined,
+          initial: 20,
+          settling: 100,
+          ...PEERS[peer],
+        };
+  return means(run).map((one, i) => {
     const now = i === 1 ? Math.ceil(capacity / 2) : capacity;
     const best = bestFixed(now, isFixedTime, (load * capacity) / now);
-    const line = `${isFixedTime ? 'M/D' : 'M/M'}/${now} load ${((load * capacity) / now).toFixed(2)}: goodput ${(one.goodput / best.goodput).toFixed(3)}, p99 ${(one.p99Ms / best.p99Ms).toFixed(2)}, number ${one.median.toFixed(1)} (${one.low.toFixed(1)} to ${one.high.toFixed(1)}), best fixed ${best.median}`;
+    const line = `${peer ?? 'gradient'} ${isFixedTime ? 'M/D' : 'M/M'}/${now} load ${((load * capacity) / now).toFixed(2)}: goodput ${(one.goodput / best.goodput).toFixed(3)}, p99 ${(one.p99Ms / best.p99Ms).toFixed(2)}, number ${one.median.toFixed(1)} (${one.low.toFixed(1)} to ${one.high.toFixed(1)}), best fixed ${best.median}`;
     if (process.env['ZEROTIME_TABLE'] !== undefined) console.log(line);
     return { ...one, line, goodput: one.goodput / best.goodput, p99: one.p99Ms / best.p99Ms };
   });
@@ -88,5 +119,35 @@ describe(`a server that drops what it has no room for (${NAMED})`, () => {
     expect(one?.median).toBeGreaterThan(15);
     expect(one?.median).toBeLessThan(22);
     expect(one?.goodput).toBeGreaterThan(0.83 * (fixed?.goodput ?? 0));
+  });
+});
+
+describe(`the limits of Netflix's concurrency-limits on the same arrivals (${NAMED})`, () => {
+  // Their table: it asserts nothing.
+  const cases = [4, 16, 64].flatMap((capacity) => LOADS.map((load) => [capacity, load] as const));
+  const shown = process.env['ZEROTIME_TABLE'] === undefined ? [] : cases;
+  test.each(shown)('c = %d, load %d', (capacity, load) => {
+    for (const isFixedTime of [false, true]) {
+      for (const peer of PEER_NAMES) ratios(capacity, isFixedTime, load, peer);
+    }
+  });
+
+  test('AIMD, which needs drops, fills the queue', () => {
+    for (const { line, p99, median } of ratios(16, false, 3, 'AIMD')) {
+      expect(p99, line).toBeGreaterThan(3);
+      expect(median, line).toBe(500);
+    }
+  });
+
+  test('Vegas takes the shortest call for the least latency', () => {
+    for (const { line, goodput } of ratios(16, false, 1, 'Vegas')) {
+      expect(goodput, line).toBeLessThan(0.8);
+    }
+  });
+
+  test('Gradient2 grows by less than a call a second', () => {
+    const [first] = ratios(64, false, 3, 'Gradient2');
+    expect(first?.goodput, first?.line).toBeLessThan(0.8);
+    expect(first?.median, first?.line).toBeLessThan(64);
   });
 });

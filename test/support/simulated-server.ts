@@ -4,7 +4,8 @@ import {
   firstState,
   nextState,
 } from '../../src/limiters/adaptive-permits.ts';
-import type { Random } from './random.ts';
+import type { Limit } from './netflix-limits.ts';
+import { Random } from './random.ts';
 
 /** Traffic and a server whose capacity is halved for the second of three parts. */
 export interface ServerRun {
@@ -15,9 +16,13 @@ export interface ServerRun {
   /** Poisson arrivals, as a multiple of what the server can do. */
   readonly load: number;
   readonly random: Random;
-  /** Undefined for a number that stays as it is. */
+  /** Undefined for a number that stays as it is, or follows `limit`. */
   readonly rule: AdaptRule | undefined;
   readonly initial: number;
+  /** Another library's rule. It begins at its own number. */
+  readonly limit?: Limit;
+  /** Windows of 200 ms and 50 calls before each measurement. Default 20. */
+  readonly settling?: number;
   readonly parts?: number;
   /** Requests beyond this number in the server are dropped at once. Default: they queue. */
   readonly room?: number;
@@ -70,8 +75,11 @@ function quantile(sorted: readonly number[], q: number): number {
 /** Runs Poisson traffic against a server, behind a number of calls in flight. */
 export function runServer(run: ServerRun): ServerPart[] {
   const { capacity, isFixedTime, load, random, rule, initial, parts = 3 } = run;
-  const { room = Number.POSITIVE_INFINITY } = run;
-  const span = (mean: number) => -mean * Math.log(1 - random.bits() / 2 ** 32);
+  const { room = Number.POSITIVE_INFINITY, limit, settling = SETTLING_WINDOWS } = run;
+  // Service times have numbers of their own, so that arrivals are the same for every rule.
+  const services = new Random(random.bits());
+  const span = (mean: number, from = random) => -mean * Math.log(1 - from.bits() / 2 ** 32);
+  const numberNow = () => limit?.number ?? state.number;
   const gapMs = MEAN_MS / (capacity * load);
   let state: AdaptState = firstState(initial);
   const departures = new Departures();
@@ -84,15 +92,16 @@ export function runServer(run: ServerRun): ServerPart[] {
 
   const serve = (arrivedMs: number) => {
     busy++;
-    departures.add(nowMs + (isFixedTime ? MEAN_MS : span(MEAN_MS)), arrivedMs);
+    departures.add(nowMs + (isFixedTime ? MEAN_MS : span(MEAN_MS, services)), arrivedMs);
   };
   const arrive = () => {
     nowMs = arrivalMs;
     arrivalMs = nowMs + span(gapMs);
-    if (inFlight >= Math.floor(state.number)) return;
+    if (inFlight >= Math.floor(numberNow())) return;
     if (inFlight >= room) {
       window.mostInFlight = Math.max(window.mostInFlight, inFlight + 1);
       window.dropped++;
+      limit?.ended({ atMs: nowMs, latencyMs: MEAN_MS, inFlight, isDropped: true });
       return;
     }
     inFlight++;
@@ -105,6 +114,7 @@ export function runServer(run: ServerRun): ServerPart[] {
     window.mostInFlight = Math.max(window.mostInFlight, inFlight);
     window.count++;
     window.sumMs += latencyMs;
+    limit?.ended({ atMs: nowMs, latencyMs, inFlight, isDropped: false });
     busy--;
     inFlight--;
     if (nowMs >= measuredFromMs) latencies.push(latencyMs);
@@ -133,9 +143,9 @@ export function runServer(run: ServerRun): ServerPart[] {
     window = { count: 0, sumMs: 0, mostInFlight: 0, dropped: 0 };
     openedMs = nowMs;
     windows++;
-    if (measuredFromMs < Number.POSITIVE_INFINITY) numbers.push(state.number);
-    if (windows === SETTLING_WINDOWS) measuredFromMs = nowMs;
-    if (windows === SETTLING_WINDOWS + MEASURED_WINDOWS) endPart();
+    if (measuredFromMs < Number.POSITIVE_INFINITY) numbers.push(numberNow());
+    if (windows === settling) measuredFromMs = nowMs;
+    if (windows === settling + MEASURED_WINDOWS) endPart();
   }
   return results;
 }
