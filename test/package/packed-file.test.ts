@@ -117,24 +117,24 @@ describe('the packed file', () => {
     expect(shown).toContain('../src/limiters/token-bucket.ts');
   });
 
-  test('has a core of less than 113 KiB: what the main entry point loads, without types', async () => {
+  test('has a core of less than 114 KiB: what the main entry point loads, without types', async () => {
     const core = await filesBehind('zerotime');
     expect(core.length).toBeLessThan(8);
     const bytes = archivedBytes(project, core);
     console.info(
       `${core.length} files, ${(bytes / KIB).toFixed(1)} KiB of ${(project.packedBytes / KIB).toFixed(1)} KiB`,
     );
-    expect(bytes).toBeLessThan(113 * KIB);
+    expect(bytes).toBeLessThan(114 * KIB);
     // Each thread that imports it keeps its text.
     const text = core.map((path) => statSync(join(project.zerotime, path)).size);
     expect(text.reduce((sum, size) => sum + size)).toBeLessThan(308 * KIB);
   });
 
-  test('is at most 2.4 MB without source maps, and 1.35 MB packed', () => {
+  test('is at most 2.45 MB without source maps, and 1.38 MB packed', () => {
     const plain = project.files.filter((file) => !file.endsWith('.map'));
     const sizes = plain.map((file) => statSync(join(project.zerotime, file)).size);
-    expect(sizes.reduce((sum, size) => sum + size)).toBeLessThan(2.4e6);
-    expect(project.packedBytes).toBeLessThan(1.35e6);
+    expect(sizes.reduce((sum, size) => sum + size)).toBeLessThan(2.45e6);
+    expect(project.packedBytes).toBeLessThan(1.38e6);
   });
 
   test('depends on no package, and ships the licence of each package in the command', () => {
