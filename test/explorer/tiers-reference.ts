@@ -33,6 +33,14 @@ export function reference(setup: string): Reference {
     operations({
       take: (key = 1, n = 1, tier = 0) => take(key, n, tier),
       charge: (key = 1, n = 1, tier = 0) => exact.charge(key, 0, n, tier),
+      block(key = 1, us = 0) {
+        exact.block(key, 0, us);
+        return true;
+      },
+      refund(key = 1, n = 1, tier = 0) {
+        exact.returnTokens(key, 0, n, tier);
+        return null;
+      },
       double: () => change('double'),
       tier: () => change('tier'),
       balance: (key = 1, tier = 0) => exact.balance(key, 0, tier),

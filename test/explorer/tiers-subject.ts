@@ -45,6 +45,13 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
         case 'charge':
           buckets.seek(key, key, tier);
           return buckets.charge(NOW_US, n);
+        case 'block':
+          buckets.seek(key, key);
+          return buckets.block(NOW_US, n);
+        case 'refund':
+          buckets.seek(key, key, tier);
+          buckets.returnTokens(NOW_US, n);
+          return null;
         case 'balance':
           buckets.seek(key, key, n);
           return buckets.balance(NOW_US);

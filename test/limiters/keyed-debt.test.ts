@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { KeyedLimitSet, KeyedTokenBucket, ManualClock } from '../../src/index.ts';
+import { KeyedLimitSet, KeyedTokenBucket, ManualClock, Region } from '../../src/index.ts';
 
 describe.each(['wasm', 'atomics'] as const)('a key, with kernel %s,', (kernel) => {
   const made = (whenFull: 'share' | 'refuse' | 'admit' = 'share', capacity = 100) => {
@@ -109,6 +109,28 @@ describe.each(['wasm', 'atomics'] as const)('a key, with kernel %s,', (kernel) =
     expect(() => table.block('ann', -1)).toThrow(/^ms must be a number at least 0 and at most/);
     expect(() => table.block('ann', Number.NaN)).toThrow(RangeError);
   });
+
+  test.each([1, 3, 40])(
+    'stays in its debt if a block knows only the limit before: %i/s',
+    (rate) => {
+      const region = Region.create();
+      const clock = ManualClock.open(region, 'clock');
+      const options = { rate: 10, burst: 5, capacity: 100, clock };
+      const behind = KeyedTokenBucket.open(region, 'api', { ...options, kernel });
+      const other = kernel === 'wasm' ? 'atomics' : 'wasm';
+      const table = KeyedTokenBucket.open(region, 'api', { ...options, kernel: other });
+      clock.advance(5000);
+      table.reconfigure({ rate });
+      table.charge('ann', 25);
+      behind.block('ann', 10);
+      expect([behind.balance('ann'), table.balance('ann')]).toEqual([-20, -20]);
+      // A block that is longer than the debt counts at the new rate.
+      table.reconfigure({ rate: 2 * rate });
+      table.charge('bob', 6);
+      behind.block('bob', 10_000);
+      expect(table.balance('bob')).toBe(-20 * rate);
+    },
+  );
 
   test('is full again after a reset', () => {
     const { table } = made();

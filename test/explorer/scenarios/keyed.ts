@@ -102,6 +102,20 @@ function tierChanges(): Shared[] {
       name: `balance of a key, and change ${change} on another thread, then take`,
       threads: [[['balance', 1, 1]], [[change], ['take', 1, 1, 1]]] as Operation[][],
     })),
+    ...changes.flatMap((change) =>
+      [0, 1].flatMap((tier) => [
+        {
+          ...base,
+          name: `block a key, and change ${change} on another thread, then charge limit ${tier}`,
+          threads: [[['block', 1, 1_000_000]], [[change], ['charge', 1, 9, tier]]] as Operation[][],
+        },
+        {
+          ...base,
+          name: `give back under limit ${tier}, and change ${change} on another thread, then charge`,
+          threads: [[['refund', 1, 1, tier]], [[change], ['charge', 1, 9, tier]]] as Operation[][],
+        },
+      ]),
+    ),
     ...changes.map((change) => ({
       ...base,
       setup: '2',

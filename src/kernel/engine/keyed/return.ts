@@ -41,6 +41,8 @@ export function block(high: u32, low: u32, nowUs: f64, us: f64): f64 {
     // A block does not depend on limits. It keeps the tier, unless the bucket is unused.
     const entry = isSound ? find() : NONE;
     let state = entry == NONE ? 0 : load64(entry + STATE);
+    // After the state: its parity tells its record only to a call that knows the one in force.
+    if (isSound && !isInForce()) continue;
     if (isLive(state) && !isUpToDate(state)) state = bringUp(entry + STATE, state);
     if (isLive(state) && tierOf(state) != tier) {
       useTier(tierOf(state));
