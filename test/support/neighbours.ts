@@ -73,7 +73,7 @@ function countsOf(one: { stats(): LimiterStats }): readonly number[] {
 function common(of: (which: number) => Common): Call[] {
   return [
     (n, which) => of(which).tryConsume(n),
-    (n, which) => of(which).tryConsume(n / 4 + 0.5 > 1 ? 1 : n),
+    (_, which) => of(which).tryConsume(1),
     (n, which) => of(which).consumeOrDrain(n),
     (n, which) => of(which).decide(n),
     (n, which) => of(which).timeUntil(n),

@@ -18,7 +18,7 @@ Metrics of all limiters of all processes are at /metrics, in the format of Prome
 shows the same to people. A region that does not exist yet, or is replaced, is opened when it is there.
 
 Nobody can change anything, unless you add --allow-changes: then the address that is printed has a
-token, and whoever opens it can do what zerotime host set, pause, resume, block and reset do.
+token, and anyone who opens it can do what zerotime host set, pause, resume, block and reset do.
 
 Examples:
   zerotime host serve my-service
@@ -47,7 +47,7 @@ export function serveCommand(): Command {
     )
     .option('--host <address>', 'the address to listen on', '127.0.0.1')
     .option('--name <host...>', 'other names under which browsers and Prometheus reach it', [])
-    .option('--allow-changes', 'let whoever has the printed address change limits', false)
+    .option('--allow-changes', 'let anyone who has the printed address change limits', false)
     .option('--owner <uid>', 'the user that owns the files (default: you)', parseUser)
     .addHelpText('after', NOTES)
     .action((paths: string[], flags: ServeFlags) => report(() => serve(paths, flags)));
@@ -84,6 +84,6 @@ function addresses({ port }: AddressInfo, host: string, token: string | undefine
   return [
     `Page     ${base}/${token === undefined ? '' : `#token=${token}`}`,
     `Metrics  ${base}/metrics`,
-    ...(LOOPBACK.test(host) ? [] : ['Whoever reaches this address can read it.']),
+    ...(LOOPBACK.test(host) ? [] : ['Anyone who reaches this address can read it.']),
   ];
 }
