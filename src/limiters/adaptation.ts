@@ -47,6 +47,8 @@ const FIELDS = {
   phase: 'phase',
   needed: 'needed',
   spanMs: 'span',
+  busy: 'busy',
+  scatter: 'scatter',
 } as const satisfies Record<keyof AdaptState, string>;
 const NAMES = Object.keys(FIELDS) as (keyof AdaptState)[];
 

@@ -2,7 +2,9 @@
 // the last window's sample. `Adaptation` keeps their state in shared memory.
 //
 // Published sources. `gradient`: the first Gradient limit of Netflix's concurrency-limits, number x
-// (least latency / latency) plus a queue of the square root of the number. `vegas`: Brakmo and
+// (least latency / latency) plus a queue of the square root of the number. How much of that queue a
+// server needs follows from how far its windows scatter, as in TCP's retransmission timer: Jacobson,
+// "Congestion Avoidance and Control", 1988. `vegas`: Brakmo and
 // Peterson, "TCP Vegas", 1995, with the thresholds of Netflix's VegasLimit. `aimd`: Chiu and Jain,
 // 1989. The share by which drops reduce the number: Alizadeh et al., "Data Center TCP", 2010. The
 // least latency is measured again now and then at a lower number, as Envoy's adaptive concurrency
@@ -24,6 +26,8 @@ export interface WindowSample {
   readonly sumMs: number;
   /** The most permits in use when a call ended. */
   readonly mostInFlight: number;
+  /** The average of the permits in use when a call ended. */
+  readonly inUse: number;
   /** Calls with the outcome `dropped`. */
   readonly dropped: number;
 }
@@ -59,6 +63,10 @@ export interface AdaptState {
   readonly needed: number;
   /** The shortest duration of the current window in milliseconds. */
   readonly spanMs: number;
+  /** The permits whose calls are served, not queued: an average of the last windows; 0 before. */
+  readonly busy: number;
+  /** How far the windows lie from that average. */
+  readonly scatter: number;
 }
 
 /** The bounds of the number. */
@@ -74,8 +82,27 @@ const MOST_CALLS = 8192;
 /** Windows between two measurements: 40 to 60, so that semaphores do not measure together. */
 const MEASURE_EVERY = 40;
 const MEASURE_SPREAD = 21;
-/** The queue that `gradient` allows, in square roots of the number without a queue. */
-const QUEUE = 1.6;
+/**
+ * The longest queue that `gradient` allows, in square roots of the number without a queue, less half
+ * a call, because permits are whole.
+ */
+const QUEUE = 2.2;
+const WHOLE = 0.5;
+/**
+ * The queue that it needs: one call, to see whether there is one; one for each idle permit; and this
+ * many times the scatter. A server whose calls take equally long scatters little.
+ */
+const SEEN = 1;
+const SCATTERS = 6;
+/** How much the last window weighs in the average and the scatter. */
+const NEWEST = 0.5;
+/**
+ * Idle permits count as much as busy ones while there is no queue, so that the number does not
+ * follow the traffic. A queue of a square root of the number counts each `QUEUED` less, at most
+ * `MOST_QUEUED`: if calls queue although permits are idle, fewer will do.
+ */
+const QUEUED = 3;
+const MOST_QUEUED = 0.7;
 /** How far a window moves the number: no latency reduces it by more than half. */
 const STEP = 0.5;
 /** Nor do drops. */
@@ -98,6 +125,7 @@ export function firstState(number: number): AdaptState {
   return {
     ...{ number, leastMs: 0, heldNumber: number, heldMs: 0, left: 0 },
     ...{ phase: PHASE.starting, needed: LEAST_CALLS, spanMs: WINDOW_MS },
+    ...{ busy: 0, scatter: 0 },
   };
 }
 
@@ -113,12 +141,29 @@ function unqueued(number: number, leastMs: number, latencyMs: number): number {
   return Math.floor(number) * Math.min(1, leastMs / latencyMs);
 }
 
-function gradient(number: number, leastMs: number, latencyMs: number): number {
-  const busy = unqueued(number, leastMs, latencyMs);
-  return number + STEP * (busy + QUEUE * Math.sqrt(busy) - number);
+/** What a rule sees of a window: at most all permits are in use. */
+interface Windowed {
+  readonly number: number;
+  readonly inUse: number;
+  readonly scatter: number;
 }
 
-function vegas(number: number, leastMs: number, latencyMs: number): number {
+/** The longest queue of a server with so many calls in service. */
+function longestQueue(busy: number): number {
+  return Math.max(0, QUEUE * Math.sqrt(busy) - WHOLE);
+}
+
+function gradient(state: Windowed, leastMs: number, latencyMs: number): number {
+  const { number, inUse, scatter } = state;
+  const busy = inUse * Math.min(1, leastMs / latencyMs);
+  const idle = Math.floor(number) - inUse;
+  const queued = (QUEUED * (inUse - busy)) / Math.sqrt(busy);
+  const spare = idle * (1 - Math.min(MOST_QUEUED, queued));
+  const queue = Math.min(longestQueue(busy), SEEN + idle + SCATTERS * scatter);
+  return number + STEP * (busy + spare + queue - number);
+}
+
+function vegas({ number }: Windowed, leastMs: number, latencyMs: number): number {
   const queue = Math.floor(number) - unqueued(number, leastMs, latencyMs);
   const step = Math.max(1, Math.log10(number));
   if (queue <= step) return number + 6 * step;
@@ -127,7 +172,7 @@ function vegas(number: number, leastMs: number, latencyMs: number): number {
 }
 
 /** Grows by one call a window; only drops reduce it. */
-function aimd(number: number): number {
+function aimd({ number }: Windowed): number {
   return number + 1;
 }
 
@@ -165,7 +210,7 @@ function measured(
 ): AdaptState {
   const { heldNumber, heldMs } = state;
   const busy = unqueued(heldNumber, leastMs, heldMs);
-  const number = Math.min(heldNumber, busy + QUEUE * Math.sqrt(busy));
+  const number = Math.min(heldNumber, busy + longestQueue(busy));
   const spread = Math.floor(sumMs * 1000) % MEASURE_SPREAD;
   return {
     ...{ ...state, number: clamped(number, bounds), leastMs },
@@ -188,26 +233,42 @@ function afterDrops(
   return { ...state, number, phase };
 }
 
+/** The average of the permits that are not queued, and how far the windows lie from it. */
+function scattered({ busy, scatter }: AdaptState, now: number): Pick<AdaptState, 'busy' | 'scatter'> {
+  // More would allow no longer queue, and take longer to forget.
+  const most = longestQueue(now) / SCATTERS;
+  if (busy === 0) return { busy: now, scatter: most };
+  const off = now - busy;
+  return {
+    busy: busy + NEWEST * off,
+    scatter: scatter + NEWEST * (Math.min(most, Math.abs(off)) - scatter),
+  };
+}
+
 function steady(
   rule: AdaptRule,
   state: AdaptState,
   latencyMs: number,
-  { mostInFlight }: WindowSample,
+  sample: WindowSample,
   bounds: AdaptBounds,
 ): AdaptState {
   const { number } = state;
+  const { mostInFlight } = sample;
   // Less than half in use: nothing queued here, so the latency is the server's own.
   if (mostInFlight < number / 2) {
     const leastMs = state.leastMs + BY_IDLE * (latencyMs - state.leastMs);
     return { ...state, leastMs, left: MEASURE_EVERY };
   }
   const leastMs = state.leastMs + BY_LOWER * Math.min(0, latencyMs - state.leastMs);
-  const wanted = RULES[rule](number, leastMs, latencyMs);
+  // The call that ended was in use; later changes of the number were not.
+  const inUse = Math.max(1, Math.min(Math.floor(number), sample.inUse));
+  const spread = scattered(state, inUse * Math.min(1, leastMs / latencyMs));
+  const wanted = RULES[rule]({ number, inUse, scatter: spread.scatter }, leastMs, latencyMs);
   // A number that is not reached says nothing about a higher one.
   const isUsed = mostInFlight >= Math.floor(number);
   const next = clamped(isUsed ? wanted : Math.min(number, wanted), bounds);
   const left = state.left - 1;
-  const moved = { ...state, number: next, leastMs, left };
+  const moved = { ...state, ...spread, number: next, leastMs, left };
   if (rule === 'aimd' || left > 0) return moved;
   const held = { ...moved, heldNumber: next, heldMs: latencyMs };
   const look = LOOK * unqueued(next, leastMs, latencyMs);

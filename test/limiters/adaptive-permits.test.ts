@@ -13,7 +13,7 @@ const BOUNDS = { min: 1, max: 200 };
 
 function sample(latencyMs: number, more: Partial<WindowSample> = {}): WindowSample {
   const count = more.count ?? 100;
-  return { count, sumMs: latencyMs * count, mostInFlight: 1000, dropped: 0, ...more };
+  return { count, sumMs: latencyMs * count, mostInFlight: 1000, inUse: 1000, dropped: 0, ...more };
 }
 
 /** A state that has measured a least latency of 10 ms, and does not measure again soon. */

@@ -344,6 +344,7 @@ export {
   adaptDrop,
   adaptDropped,
   adaptDroppedEver,
+  adaptInUse,
   adaptMostInFlight,
   adaptPut,
   adaptSum,

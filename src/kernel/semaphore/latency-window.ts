@@ -15,6 +15,7 @@ export interface LatencyEngine {
   adaptSum(): number;
   adaptDropped(): number;
   adaptMostInFlight(): number;
+  adaptInUse(): number;
 }
 
 /** The calls of a closed window. */
@@ -22,6 +23,8 @@ export interface ClosedWindow {
   readonly count: number;
   readonly sumMs: number;
   readonly mostInFlight: number;
+  /** The average of the permits in use when a call ended. */
+  readonly inUse: number;
   readonly dropped: number;
 }
 
@@ -40,6 +43,8 @@ const UNITS: Readonly<Record<StateField, number>> = {
   needed: 1,
   span: 1000,
   latency: PER_MS,
+  busy: 4096,
+  scatter: 4096,
 };
 
 /** The range of the number of permits. */
@@ -122,11 +127,11 @@ export class LatencyWindow {
   close(nowUs: number): ClosedWindow | undefined {
     const engine = this.#engine;
     if (engine.adaptClose(this.#at, this.#since(nowUs)) === 0) return undefined;
+    const [count, dropped] = [engine.adaptCount(), engine.adaptDropped()];
     return {
-      count: engine.adaptCount(),
-      sumMs: engine.adaptSum() / PER_MS,
+      ...{ count, dropped, sumMs: engine.adaptSum() / PER_MS },
       mostInFlight: engine.adaptMostInFlight(),
-      dropped: engine.adaptDropped(),
+      inUse: engine.adaptInUse() / Math.max(1, count + dropped),
     };
   }
 

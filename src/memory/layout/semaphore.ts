@@ -10,9 +10,9 @@
  * An adaptive semaphore has three more lines at the end, the window of its latencies:
  *
  *     line 0     │ head i64 │ total i64 │ dropped i32 │ mostInFlight i32 │ droppedEver i64 │
- *                │ min i32 │ max i32 │ - │
+ *                │ min i32 │ max i32 │ inUse i32 │ - │
  *     line 1, 2  │ number i64 │ least i64 │ heldNumber i64 │ heldLatency i64 │ left i64 │
- *                │ phase i64 │ needed i64 │ span i64 │ latency i64 │
+ *                │ phase i64 │ needed i64 │ span i64 │ latency i64 │ busy i64 │ scatter i64 │
  *
  *     word       │ generation: 31 bits │ available: 17 bits │ seat: 13 bits │ queued: 1 bit │ change: 2 bits │
  *     permits    │ generation: 31 bits │ permits: 17 bits │ seat: 13 bits │ 0: 3 bits │
@@ -59,6 +59,7 @@ export const ADAPT = {
   droppedEver: 24,
   min: 32,
   max: 36,
+  inUse: 40,
   state: LINE_BYTES,
 } as const;
 /** Byte offsets in its state, from the second line on. */
@@ -72,6 +73,8 @@ export const ADAPT_STATE = {
   needed: 48,
   span: 56,
   latency: 64,
+  busy: 72,
+  scatter: 80,
 } as const;
 export const ADAPT_BYTES = 3 * LINE_BYTES;
 
