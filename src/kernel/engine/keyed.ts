@@ -5,7 +5,6 @@ import {
   capTicks,
   costOf,
   findIndex,
-  readLimit,
   tickOf,
   ticksPerMicro,
   ticksPerToken,
@@ -49,6 +48,7 @@ import {
   learnLimit,
   limitIn,
   openLimits,
+  read,
   recordOf,
   sinceOf,
   tier,
@@ -256,7 +256,7 @@ export function dueUs(
   while (true) {
     const live = load32(table + KEYED_live);
     const record = recordOf(live & INDEX_MASK);
-    const isSound = readLimit(limitIn(record, limit));
+    const isSound = read(limitIn(record, limit));
     leaveLive(live, sinceOf(record));
     if (load32(table + KEYED_live) != live) continue;
     if (!isSound) return NaN;

@@ -18,7 +18,7 @@ import {
 import { fastestPerMicro, gapTicks, isInForce, known, learnLimit } from './limits';
 import {
   advanced,
-  bringUp,
+  bringStateUp,
   instantUs,
   isUpToDate,
   longestWait,
@@ -28,7 +28,7 @@ import {
   setInstant,
   sinceFill,
   stateOf,
-  zeroTimeOf,
+  currentZeroTime,
 } from './state';
 import { find, identityOf, isLive, NONE, seek, STATE, tagOf, tagOfOwner } from './table';
 import { beginRaces, leaveEntry, leaveWord, loseRace } from '../results';
@@ -117,10 +117,10 @@ function charge(entry: usize, identity: i64, cost: i64, maxWait: f64, only: i64)
     // Invariant: the states of a live entry have the version of its identity.
     if (tagOf(state) != tag) return isLive(state) && isStill(entry, identity) ? DAMAGED : AGAIN;
     if (!isUpToDate(state)) {
-      state = bringUp(entry + STATE, state);
+      state = bringStateUp(entry + STATE, state);
       continue;
     }
-    const zeroTime = zeroTimeOf(state);
+    const zeroTime = currentZeroTime(state);
     const added = advanced(zeroTime, cost) - zeroTime;
     const wait = decision(zeroTime, nowTicks, ANY_COST, added, maxWait, fillTicks, sinceFill);
     if (wait < 0 || (only != ANY && state != only)) {
@@ -232,10 +232,10 @@ function lookAt(entry: usize, identity: i64): f64 {
   if (!isLive(state)) return entry == shared ? DAMAGED : AGAIN;
   if (!isInForce()) return STALE;
   if (!isUpToDate(state)) {
-    bringUp(entry + STATE, state);
+    bringStateUp(entry + STATE, state);
     return AGAIN;
   }
-  const zeroTime = zeroTimeOf(state);
+  const zeroTime = currentZeroTime(state);
   if (load64(entry + STATE) != state || !isStill(entry, identity)) return AGAIN;
   seenState = state;
   leaveHeld(nowTicks - zeroTime);
