@@ -29,6 +29,7 @@ import {
   sinceFill,
   stateOf,
   currentZeroTime,
+  zeroTimeOf,
 } from './state';
 import { find, identityOf, isLive, NONE, seek, STATE, tagOf, tagOfOwner } from './table';
 import { beginRaces, leaveEntry, leaveWord, loseRace } from '../results';
@@ -120,7 +121,7 @@ function charge(entry: usize, identity: i64, cost: i64, maxWait: f64, only: i64)
       state = bringStateUp(entry + STATE, state);
       continue;
     }
-    const zeroTime = currentZeroTime(state);
+    const zeroTime = zeroTimeOf(state);
     const added = advanced(zeroTime, cost) - zeroTime;
     const wait = decision(zeroTime, nowTicks, ANY_COST, added, maxWait, fillTicks, sinceFill);
     if (wait < 0 || (only != ANY && state != only)) {

@@ -1,5 +1,5 @@
 import { load32, readF64, readI32, readI64 } from '../accesses';
-import { capTicks, fillTicks, keepLimit, readLimit, setLimit, useKept } from '../bucket/limit';
+import { burst, capTicks, fillTicks, keepLimit, readLimit, setLimit } from '../bucket/limit';
 import {
   INDEX_BITS,
   INDEX_MASK,
@@ -105,7 +105,7 @@ export function read(limit: usize): bool {
     readLimit(limit) &&
     capTicks <= TABLE_SPAN_TICKS &&
     (fillTicks == 0 || (capTicks > 0 && capTicks <= (fillTicks as i64)));
-  if (!isSound) setLimit(Infinity, 0, TICKS_PER_MICRO, 0, 0, 0);
+  if (!isSound) setLimit(burst, 0, TICKS_PER_MICRO, 0, 0, 0);
   return isSound;
 }
 

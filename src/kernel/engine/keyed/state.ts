@@ -252,13 +252,23 @@ export function isOurs(state: i64): bool {
 }
 
 /**
- * The zero-time of a state that is up to date under the limit of this call, raised to its floor. The
- * tier changes at an instant after all charges that the state counts.
+ * The zero-time of a state that is up to date under the limit of this call, raised to its floor.
  */
-export function currentZeroTime(state: i64): i64 {
-  if (isOurs(state)) return floored(state >> ZERO_TIME_SHIFT, nowTicks, capTicks);
+export function zeroTimeOf(state: i64): i64 {
+  let zeroTime = state >> ZERO_TIME_SHIFT;
+  if (!isOurs(state)) zeroTime = carriedNow(state);
+  return floored(zeroTime, nowTicks, capTicks);
+}
+
+/** The tier changes at an instant after all charges that the state counts. */
+function carriedNow(state: i64): i64 {
   renewInstant();
-  return floored(carried(state, instantUs), nowTicks, capTicks);
+  return carried(state, instantUs);
+}
+
+/** {@link zeroTimeOf}, not compiled into its callers. */
+export function currentZeroTime(state: i64): i64 {
+  return zeroTimeOf(state);
 }
 
 /** The zero-time of a key that took nothing since the table's creation. */
@@ -281,9 +291,13 @@ function zeroTimeOwing(owed: i64): i64 {
   return nowTicks - capTicks + owed + later * gapTicks;
 }
 
+function advancedWindow(zeroTime: i64, cost: i64): i64 {
+  return zeroTimeOwing(owedAt(zeroTime) + cost);
+}
+
 /** A floored zero-time after a cost. */
 export function advanced(zeroTime: i64, cost: i64): i64 {
-  return gapTicks == 0 ? zeroTime + cost : zeroTimeOwing(owedAt(zeroTime) + cost);
+  return gapTicks == 0 ? zeroTime + cost : advancedWindow(zeroTime, cost);
 }
 
 /** What a bucket with these ticks holds, in ticks that were not taken. */
