@@ -32,7 +32,7 @@ import {
   withRange,
 } from './semaphore-options.ts';
 import { SemaphoreReadings } from './semaphore-readings.ts';
-import { semaphoreCell } from './terms.ts';
+import { semaphoreTerms } from './terms.ts';
 import { checkPossible, checkWait, queueFull, timedOut } from './waiting.ts';
 
 /**
@@ -89,7 +89,8 @@ export class Semaphore extends SemaphoreReadings {
    */
   static open(region: Region, name: string, options: OpenOptions<SemaphoreOptions>): Semaphore {
     checkObject('options', options);
-    return openByName(NAMED, region, name, withRange(options));
+    const maker = { ...semaphoreTerms, known: SEMAPHORE_OPTIONS, made: Semaphore };
+    return openByName(maker, region, name, withRange(options));
   }
 
   /**
@@ -247,14 +248,3 @@ export class Semaphore extends SemaphoreReadings {
 
 /** What to do when a worker exits: one listener for all semaphores that watch it. */
 const watched = /* @__PURE__ */ new WeakMap<WatchedWorker, (() => void)[]>();
-
-/** How `open` creates one. */
-const NAMED = {
-  kind: 'semaphore' as const,
-  known: SEMAPHORE_OPTIONS,
-  create: (options: SemaphoreOptions) => Semaphore.create(options),
-  attach: (handle: LimiterHandle<'semaphore'>) => Semaphore.attach(handle),
-  cell: semaphoreCell,
-  changeable: ['permits'],
-  reconfigure: (limiter: Semaphore, change: never) => limiter.reconfigure(change),
-};
