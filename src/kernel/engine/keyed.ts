@@ -1,4 +1,4 @@
-import { add64, load32, load64 } from './accesses';
+import { load32 } from './accesses';
 import { joined, round, unitsBefore } from './arithmetic';
 import {
   burst,
@@ -16,7 +16,6 @@ import {
   DAMAGED,
   INDEX_MASK,
   KEYED_live,
-  KEYED_shared,
   LATER,
   NO_PLACE,
   TABLE_SPAN_TICKS,
@@ -54,7 +53,7 @@ import {
   tier,
 } from './keyed/limits';
 import { heldBefore, instantUs, longestWait, setInstant } from './keyed/state';
-import { endOfTable, openTable } from './keyed/table';
+import { countPlaceless, endOfTable, openTable } from './keyed/table';
 import { openWords } from './keyed/word';
 import { forgetEntry, leaveCost, leaveOutcome, leaveWord, word } from './results';
 
@@ -67,7 +66,7 @@ export { block, cancel, reset, returnTokens } from './keyed/return';
 export { useTier } from './keyed/limits';
 export { liveGeneration, liveSinceUs } from './bucket/reservation';
 export { fractionHigh, fractionLow, indexHigh, indexLow } from './bucket/limit';
-export { longestProbe } from './keyed/table';
+export { longestProbe, placeless } from './keyed/table';
 export {
   lostRaces,
   outcomeBalance,
@@ -104,10 +103,6 @@ export function open(
   openLimits(cell, records, limits);
   openChanges(cell);
   return learnLimit();
-}
-
-function countPlaceless(): void {
-  add64(table + KEYED_shared, 1);
 }
 
 /** {@link look} at a key with or without a place: 0, STALE or DAMAGED. */
@@ -270,9 +265,4 @@ export function entriesInUse(nowUs: f64): i32 {
   if (!learnLimit()) return 0;
   setInstant(nowUs);
   return countAbove(unitsBefore(nowUs));
-}
-
-/** The number of calls whose key found no place. */
-export function placeless(): f64 {
-  return load64(table + KEYED_shared) as f64;
 }
