@@ -127,45 +127,41 @@ export interface NamedTerms<Kind extends string> {
 function named<Kind extends CellKind>(
   kind: Kind,
   cell: Opener,
-  ...changeable: readonly string[]
+  changeable: readonly string[],
 ): NamedTerms<Kind> {
   return { kind, cell, changeable };
 }
 
-const WINDOW = ['limit', 'intervalMs'] as const;
-const BUCKET = ['rate', 'burst', 'quantum', 'fillIntervalMs'] as const;
+const BUCKET = ['rate', 'burst', 'quantum', 'fillIntervalMs'];
+const KEYED_BUCKET = ['rate', 'burst', 'tiers'];
+const KEYED_WINDOW = ['limit', 'tiers'];
+const WINDOW = ['limit', 'intervalMs'];
+const SET = ['limits'];
 
 // Constants of their own, so that a bundle contains those of its limiters only.
-export const tokenBucketTerms = /* @__PURE__ */ named('token-bucket', bucketCell, ...BUCKET);
-export const leakyBucketTerms = /* @__PURE__ */ named('leaky-bucket', leakyCell, 'rate', 'slack');
-export const fixedWindowTerms = /* @__PURE__ */ named('fixed-window', fixedWindowCell, ...WINDOW);
+export const tokenBucketTerms = /* @__PURE__ */ named('token-bucket', bucketCell, BUCKET);
+export const leakyBucketTerms = /* @__PURE__ */ named('leaky-bucket', leakyCell, ['rate', 'slack']);
+export const fixedWindowTerms = /* @__PURE__ */ named('fixed-window', fixedWindowCell, WINDOW);
 export const slidingWindowTerms = /* @__PURE__ */ named(
   'sliding-window',
   slidingWindowCell,
-  ...WINDOW,
+  WINDOW,
 );
-export const slidingLogTerms = /* @__PURE__ */ named('sliding-log', slidingLogCell, ...WINDOW);
+export const slidingLogTerms = /* @__PURE__ */ named('sliding-log', slidingLogCell, WINDOW);
 export const keyedTokenBucketTerms = /* @__PURE__ */ named(
   'keyed-token-bucket',
   keyedBucketCell,
-  'rate',
-  'burst',
-  'tiers',
+  KEYED_BUCKET,
 );
 export const keyedFixedWindowTerms = /* @__PURE__ */ named(
   'keyed-fixed-window',
   keyedWindowCell,
-  'limit',
-  'tiers',
+  KEYED_WINDOW,
 );
-export const limitSetTerms = /* @__PURE__ */ named('limit-set', limitSetCell, 'limits');
-export const keyedLimitSetTerms = /* @__PURE__ */ named(
-  'keyed-limit-set',
-  keyedLimitSetCell,
-  'limits',
-);
-export const sometimesTerms = /* @__PURE__ */ named('sometimes', sometimesCell);
-export const semaphoreTerms = /* @__PURE__ */ named('semaphore', semaphoreCell, 'permits');
+export const limitSetTerms = /* @__PURE__ */ named('limit-set', limitSetCell, SET);
+export const keyedLimitSetTerms = /* @__PURE__ */ named('keyed-limit-set', keyedLimitSetCell, SET);
+export const sometimesTerms = /* @__PURE__ */ named('sometimes', sometimesCell, []);
+export const semaphoreTerms = /* @__PURE__ */ named('semaphore', semaphoreCell, ['permits']);
 
 /** Opens the cells of every kind of limiter. */
 export const CELLS: Readonly<Record<CellKind, Opener>> = {
