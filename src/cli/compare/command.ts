@@ -3,6 +3,7 @@ import { aboutThisRun } from '../about.ts';
 import {
   checkOutputs,
   deliver,
+  EXIT,
   parseOutputPath,
   parseOutputPathOrStdout,
   SAFE_OUTPUT,
@@ -15,8 +16,6 @@ import { pageOf } from './page.ts';
 import { readRun } from './recorded-run.ts';
 import { renderSummary } from './summary.ts';
 import { type CompareGates, findingOf, nameOf } from './verdict.ts';
-
-const EXIT_GATE_FAILED = 3;
 
 const HELP = `
 Each file is a result of 'zerotime load --json FILE', or of 'drive' as JSON. The first one is the
@@ -110,7 +109,7 @@ function compare(files: readonly string[][], given: CommandOptions, version: str
       { path: report, write: (path) => writePage(path, pageOf(comparison, aboutThisRun(version))) },
     ],
     exitCode: ({ others }) =>
-      others.some(({ failures }) => failures.length > 0) ? EXIT_GATE_FAILED : 0,
+      others.some(({ failures }) => failures.length > 0) ? EXIT.gateFailed : EXIT.ok,
   });
 }
 
