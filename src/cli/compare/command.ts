@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { thisVersion } from '../../load/measure/machine.ts';
 import { aboutThisRun } from '../about.ts';
 import {
   checkOutputs,
@@ -59,7 +60,7 @@ function parseSides(words: string[], command: Command): string[][] {
 }
 
 /** The subcommand `compare`. */
-export function compareCommand(version: string): Command {
+export function compareCommand(): Command {
   return new Command('compare')
     .configureOutput(SAFE_OUTPUT)
     .description('Compare results of load and tell real differences from chance.')
@@ -90,12 +91,12 @@ export function compareCommand(version: string): Command {
       const { json, report } = given;
       const sides = parseSides(files, command);
       checkOutputs(command, { json, report }, sides.flat());
-      process.exitCode = await compare(sides, given, version);
+      process.exitCode = await compare(sides, given);
     });
 }
 
 /** Prints and writes the comparison; returns the exit code. */
-function compare(files: readonly string[][], given: CommandOptions, version: string) {
+function compare(files: readonly string[][], given: CommandOptions) {
   const { json, report } = given;
   return deliver({
     json,
@@ -105,8 +106,8 @@ function compare(files: readonly string[][], given: CommandOptions, version: str
     },
     summary: renderSummary,
     files: (comparison) => [
-      { path: json, write: (path) => writeJson(path, jsonOf(comparison, version)) },
-      { path: report, write: (path) => writePage(path, pageOf(comparison, aboutThisRun(version))) },
+      { path: json, write: (path) => writeJson(path, jsonOf(comparison)) },
+      { path: report, write: (path) => writePage(path, pageOf(comparison, aboutThisRun())) },
     ],
     exitCode: ({ others }) =>
       others.some(({ failures }) => failures.length > 0) ? EXIT.gateFailed : EXIT.ok,
@@ -115,10 +116,10 @@ function compare(files: readonly string[][], given: CommandOptions, version: str
 
 const UNITS = { latency: 'ms', rate: 'perSecond', errors: 'share' } as const;
 
-function jsonOf(comparison: Comparison, version: string): object {
+function jsonOf(comparison: Comparison): object {
   const { baseline, others, allowed, remarks } = comparison;
   return {
-    zerotime: version,
+    zerotime: thisVersion(),
     baseline: baseline.runs.map(({ path }) => path),
     allowed,
     remarks,

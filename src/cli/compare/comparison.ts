@@ -1,5 +1,6 @@
 import { type ComparisonLine, compareRuns } from '../../load/judge/comparison.ts';
 import type { Noun } from '../format.ts';
+import type { Verdict } from '../report/page.ts';
 import type { RecordedRun } from './recorded-run.ts';
 import { type CompareGates, failedGates, findingOf, nameOf, undecidedGate } from './verdict.ts';
 
@@ -162,16 +163,16 @@ function refusal(refused: readonly Mismatch[]): string {
   ].join('\n');
 }
 
-/** Summarizes the findings with their figures: `slower: p50, p99; lower: rate`. */
-export function findingText(lines: readonly ComparisonLine[]): string {
+/** The findings about a side, such as `slower: p50, p99; lower: rate`, and the gates that failed. */
+export function verdictsOf({ lines, failures }: SideComparison): [Verdict, ...Verdict[]] {
   const seen = lines.filter((line) => findingOf(line).isBetter !== undefined);
   const pairs = seen.map((line) => [findingOf(line).text, nameOf(line)] as const);
-  return grouped(pairs, ': ') || 'no difference seen';
-}
-
-/** Whether no figure is worse than in the baseline. */
-export function isNoWorse({ lines, failures }: SideComparison): boolean {
-  return failures.length === 0 && lines.every((line) => findingOf(line).isBetter !== false);
+  const isNoWorse =
+    failures.length === 0 && lines.every((line) => findingOf(line).isBetter !== false);
+  return [
+    { isGood: isNoWorse, text: grouped(pairs, ': ') || 'no difference seen' },
+    ...failures.map((text) => ({ isGood: false, text: `gate failed: ${text}` })),
+  ];
 }
 
 /** The assumptions behind the intervals, as sentences. */

@@ -5,10 +5,9 @@ import type { LineChart, Page, Section } from '../report/page.ts';
 import {
   assumptions,
   type Comparison,
-  findingText,
-  isNoWorse,
   type Side,
   type SideComparison,
+  verdictsOf,
 } from './comparison.ts';
 import type { RecordedRun } from './recorded-run.ts';
 import { changeText, findingOf, intervalText, nameOf, valueText } from './verdict.ts';
@@ -28,7 +27,10 @@ export function pageOf(comparison: Comparison, about: About): Page {
     title: `${sides.map(({ name }) => name).join(' vs ')}`,
     verdicts: [
       ...allowed.map((text) => ({ isGood: true, isNote: true, text: `Differs: ${text}` })),
-      ...others.flatMap(verdictsOf),
+      ...others.flatMap((one) => {
+        const [{ isGood, text }, ...failures] = verdictsOf(one);
+        return [{ isGood, text: `${one.side.name}: ${text}` }, ...failures];
+      }),
     ],
     facts: [
       ['Baseline', baseline.name],
@@ -48,13 +50,6 @@ export function pageOf(comparison: Comparison, about: About): Page {
     circumstances: [['Command', about.commandLine], ...aboutFacts(about)],
     footer: `zerotime ${about.version} compare`,
   };
-}
-
-function verdictsOf(one: SideComparison): Page['verdicts'] {
-  return [
-    { isGood: isNoWorse(one), text: `${one.side.name}: ${findingText(one.lines)}` },
-    ...one.failures.map((text) => ({ isGood: false, text: `gate failed: ${text}` })),
-  ];
 }
 
 function coloured({ runs }: Side, at: number): ColouredRun[] {

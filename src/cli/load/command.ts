@@ -74,7 +74,7 @@ Examples:
 `;
 
 /** The subcommand `load`. */
-export function loadCommand(version: string): Command {
+export function loadCommand(): Command {
   const load = commandWithOptions();
   const inputFiles = inputFilesOf(load);
   return load
@@ -95,7 +95,7 @@ export function loadCommand(version: string): Command {
       checkGiven(url, given, command);
       const input = readInput(given, command);
       const plan = planOf(url, given, input instanceof Promise ? await input : input, command);
-      process.exitCode = await runPlan(plan, given, version);
+      process.exitCode = await runPlan(plan, given);
     });
 }
 
@@ -103,7 +103,6 @@ export function loadCommand(version: string): Command {
 function runPlan(
   plan: LoadOptions,
   { json, hgrm, report }: Pick<Given, 'json' | 'hgrm' | 'report'>,
-  version: string,
 ): Promise<number> {
   return deliver({
     json,
@@ -117,7 +116,7 @@ function runPlan(
     },
     summary: renderSummary,
     files: (result) => {
-      const about = aboutThisRun(version);
+      const about = aboutThisRun();
       return [
         { path: json, write: (path) => writeJson(path, jsonOf(result, about)) },
         { path: hgrm, write: (path) => writeOutput(path, hgrmText(result)) },

@@ -1,3 +1,4 @@
+import { thisVersion } from '../../load/measure/machine.ts';
 import { PER_MS, summaryOf } from '../../load/measure/times.ts';
 import type { LimiterResult, SimulateResult } from '../../simulate/run.ts';
 import { EXIT } from '../output.ts';
@@ -9,11 +10,11 @@ export function exitCode({ limiters }: SimulateResult): number {
 }
 
 /** The file of `--json`, which is identical for the same arguments. */
-export function jsonOf(result: SimulateResult, version: string): object {
+export function jsonOf(result: SimulateResult): object {
   const { source, arrivals, limiters, count, durationMs, waitMs, server } = result;
   const { file } = source;
   return {
-    zerotime: version,
+    zerotime: thisVersion(),
     exitCode: exitCode(result),
     arrivals: {
       source: source.text,
