@@ -19,8 +19,7 @@ interface ColouredRun extends ReturnType<typeof sideLook> {
 
 /** The page of `--report`. */
 export function pageOf(comparison: Comparison, about: About): Page {
-  const { noun, baseline, others, allowed, remarks } = comparison;
-  const isClosed = baseline.runs.some(({ rounds }) => rounds !== undefined);
+  const { noun, isClosed, baseline, others, allowed, remarks } = comparison;
   const sides = [baseline, ...others.map(({ side }) => side)];
   const runs = sides.flatMap(coloured);
   return {
@@ -42,7 +41,6 @@ export function pageOf(comparison: Comparison, about: About): Page {
         heading: 'All runs',
         verdicts: remarks.map((text) => ({ isGood: false, text })),
         table: runTable(runs, noun),
-        // Runs as fast as possible have no latency.
         charts: isClosed ? [] : [latencyChart(runs, noun), curve(runs, noun)],
         notes: assumptions(comparison),
       },
