@@ -25,7 +25,7 @@ function stepOf(random: Random): Step {
       return { call: random.pick(['acquire', 'reserve'] as const), n, maxWaitMs };
     }
     case 'give':
-      return { call: random.pick(['returnTokens', 'look'] as const), n };
+      return { call: random.pick(['returnTokens', 'charge', 'look'] as const), n };
     case 'cancel':
       return { call: 'cancel', which: random.below(6) };
     case 'move':

@@ -42,7 +42,7 @@ function steps({ tokens: n, ms, limit, leaps = true }: Steps): fc.Arbitrary<Step
   const step: fc.Arbitrary<Step>[] = [
     fc.record({ call: fc.constantFrom('tryConsume', 'consumeOrDrain', 'decide'), n }),
     fc.record({ call: fc.constantFrom('acquire', 'reserve'), n, maxWaitMs }),
-    fc.record({ call: fc.constantFrom('returnTokens', 'look'), n }),
+    fc.record({ call: fc.constantFrom('returnTokens', 'charge', 'look'), n }),
     fc.record({ call: fc.constant('cancel'), which: fc.nat(5) }),
     fc.record({ call: fc.constant('move'), ms }),
     fc.record({ call: fc.constant('move'), ms: ms.map((span) => -span) }),

@@ -16,7 +16,7 @@ import { Rational } from './rational.ts';
 export type Step =
   | { readonly call: 'tryConsume' | 'consumeOrDrain' | 'decide'; readonly n: number }
   | { readonly call: 'acquire' | 'reserve'; readonly n: number; readonly maxWaitMs: number }
-  | { readonly call: 'returnTokens' | 'look'; readonly n: number }
+  | { readonly call: 'returnTokens' | 'charge' | 'look'; readonly n: number }
   | { readonly call: 'cancel'; readonly which: number }
   | { readonly call: 'move'; readonly ms: number }
   | { readonly call: 'reconfigure'; readonly limit: Limit };
@@ -110,6 +110,9 @@ export class BucketWalk {
         bucket.returnTokens(step.n);
         reference.putBack(step.n);
         break;
+      case 'charge':
+        this.#charge(step.n);
+        break;
       case 'look':
         for (const held of this.#held) this.#due(held);
         this.#rounding.sameTokens('balance', bucket.balance(), reference.balance());
@@ -164,6 +167,12 @@ export class BucketWalk {
     if (waitMs === undefined) return undefined;
     this.#sameMs('wait', waitMs, exactUs);
     return this.#reference.take(n);
+  }
+
+  #charge(n: number): void {
+    const debtMs = this.#bucket.charge(n);
+    this.#reference.take(n);
+    if (n > 0) this.#sameMs('charge', debtMs, this.#reference.waitUs(0));
   }
 
   #drain(n: number): void {
