@@ -26,7 +26,7 @@ interface Kind {
   readonly limits: readonly Limit[];
   readonly tiers: readonly (string | undefined)[];
   readonly make: (limits: readonly Limit[], options: Options) => Table;
-  readonly change?: (table: Table, limits: readonly RateLimit[]) => void;
+  readonly change: (table: Table, limits: readonly Limit[]) => void;
   readonly oracle: (limits: readonly Limit[], nowUs: () => number) => Keys<Key>;
   readonly keys: readonly [Key, ...Key[]];
   readonly capacity: number;
@@ -79,6 +79,16 @@ function several(limits: readonly Limit[]) {
   return { limits: limits as readonly [RateLimit, ...RateLimit[]] };
 }
 
+const WINDOW_MS = 4;
+
+function perWindow(limit: number): Limit {
+  return { quantum: limit, fillIntervalMs: WINDOW_MS, burst: limit };
+}
+
+function windows([own, pro]: readonly Limit[]) {
+  return { limit: own?.burst ?? 1, tiers: { pro: { limit: pro?.burst ?? 1 } } };
+}
+
 const KINDS: readonly Kind[] = [
   {
     name: 'KeyedTokenBucket',
@@ -87,7 +97,7 @@ const KINDS: readonly Kind[] = [
     make: ([limit], options) => KeyedTokenBucket.create({ ...(limit as RateLimit), ...options }),
     change: (table, [limit]) => (table as KeyedTokenBucket).reconfigure(limit as RateLimit),
     oracle: (limits, nowUs) => new TierKeys(limits, nowUs),
-    ...{ keys: MANY_KEYS, capacity: 7, forgetful: 7, furthest: 4 },
+    ...{ keys: MANY_KEYS, capacity: 7, forgetful: 7, furthest: 16 },
     acts: [...CALLS, ...WAITS, ...ENDS, 'reconfigure'],
   },
   {
@@ -114,12 +124,14 @@ const KINDS: readonly Kind[] = [
   },
   {
     name: 'KeyedFixedWindow',
-    limits: [{ quantum: 3, fillIntervalMs: 4, burst: 3 }],
-    tiers: [undefined],
-    make: (_, options) => KeyedFixedWindow.create({ limit: 3, intervalMs: 4, ...options }),
+    limits: [perWindow(4), perWindow(10)],
+    tiers: [undefined, 'pro'],
+    make: (limits, options) =>
+      KeyedFixedWindow.create({ ...windows(limits), intervalMs: WINDOW_MS, ...options }),
+    change: (table, limits) => (table as KeyedFixedWindow).reconfigure(windows(limits)),
     oracle: (limits, nowUs) => new TierKeys(limits, nowUs),
     ...{ keys: MANY_KEYS, capacity: 7 },
-    acts: [...CALLS, ...ENDS, 'waitSync'],
+    acts: [...CALLS, ...ENDS, 'waitSync', 'reconfigure'],
   },
 ];
 
@@ -180,9 +192,10 @@ function scriptFor({ acts, keys, tiers, limits }: Kind) {
 type Act = ReturnType<typeof scriptFor> extends fc.Arbitrary<(infer One)[]> ? One : never;
 
 /** The limits after a change. */
-function changed(kind: Kind, { factors, bursts }: Act['change'], inForce: readonly RateLimit[]) {
+function changed(kind: Kind, { factors, bursts }: Act['change'], inForce: readonly Limit[]) {
   const { limits, furthest = 1, mostApart = Number.POSITIVE_INFINITY } = kind;
-  const next = inForce.map((before, i) => {
+  const next = inForce.map((before, i): Limit => {
+    if ('quantum' in before) return perWindow(bursts[i] ?? before.burst);
     const rate = before.rate / (factors[i] ?? 1);
     const drift = Math.abs(Math.log2(rate / (limits[i] as RateLimit).rate));
     return {
@@ -190,7 +203,7 @@ function changed(kind: Kind, { factors, bursts }: Act['change'], inForce: readon
       burst: bursts[i] ?? before.burst,
     };
   });
-  const rates = next.map(({ rate }) => rate);
+  const rates = next.map((limit) => ('rate' in limit ? limit.rate : 1));
   return Math.max(...rates) <= mostApart * Math.min(...rates) ? next : inForce;
 }
 
@@ -295,9 +308,9 @@ class Walk {
   }
 
   #change(change: Act['change']): void {
-    const next = changed(this.#kind, change, this.#limits as readonly RateLimit[]);
+    const next = changed(this.#kind, change, this.#limits);
     this.#limits = next;
-    this.#kind.change?.(this.#table, next);
+    this.#kind.change(this.#table, next);
     this.#exact.reconfigure(next);
   }
 
@@ -341,7 +354,7 @@ describe.each(KINDS.filter(({ forgetful }) => forgetful))('a small $name', (kind
         const made = kind.make(kind.limits, { capacity, clock, kernel });
         const exact = kind.oracle(kind.limits, () => Math.round(clock.now()));
         const isSet = exact instanceof SetKeys;
-        let limits = kind.limits as readonly RateLimit[];
+        let { limits } = kind;
         let latestMs = 0;
         const named = new Map<Key, number>();
         for (const [i, { act, key, tier, n, waitUs, change, moveUs }] of acts.entries()) {
@@ -351,7 +364,7 @@ describe.each(KINDS.filter(({ forgetful }) => forgetful))('a small $name', (kind
             // A key that was full when it was forgotten would not be full again before that.
             clock.set(latestMs);
             limits = changed(kind, change, limits);
-            kind.change?.(made, limits);
+            kind.change(made, limits);
             exact.reconfigure(limits);
           }
           const before = named.get(key) ?? tier;

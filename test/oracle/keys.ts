@@ -19,7 +19,7 @@ export interface Keys<Key> {
   isFull(key: Key): boolean;
   /** How many keys are not full. */
   notFull(): number;
-  reconfigure(limits: readonly RateLimit[]): void;
+  reconfigure(limits: readonly Limit[]): void;
 }
 
 /** Of a `KeyedLimitSet`. */
@@ -46,8 +46,9 @@ export class SetKeys<Key> implements Keys<Key> {
     return [...this.#sets.keys()].filter((key) => !this.isFull(key)).length;
   }
 
-  reconfigure(limits: readonly RateLimit[]): void {
-    for (const set of [this.#fresh, ...this.#sets.values()]) set.reconfigure(limits);
+  reconfigure(limits: readonly Limit[]): void {
+    const rates = limits as readonly RateLimit[]; // a set has no windows
+    for (const set of [this.#fresh, ...this.#sets.values()]) set.reconfigure(rates);
   }
 }
 
@@ -55,6 +56,27 @@ export class SetKeys<Key> implements Keys<Key> {
 interface Held {
   readonly tier: number;
   readonly contents: Contents;
+  /** In a window whose limit is lower now: what was used of it. */
+  readonly over?: { readonly window: Rational; readonly used: Rational } | undefined;
+}
+
+/** The number of the window at an instant. */
+function windowAt({ everyUs, sinceUs }: Contents, us: Rational): Rational {
+  return everyUs === undefined ? ZERO : us.minus(sinceUs).over(everyUs).floor();
+}
+
+/**
+ * A window under another limit: what was used stays used. What exceeds a lower limit is forgiven when
+ * the window ends, but what is owed to later windows fills those.
+ */
+function recounted({ contents, over }: Held, tier: number, to: Contents, now: Rational): Held {
+  const window = windowAt(contents, now);
+  const isOver = over?.window.compare(window) === 0;
+  const used = isOver ? over.used : contents.burst.minus(contents.balance(now));
+  const left = to.burst.minus(used);
+  const isOwed = !isOver && used.compare(contents.burst) > 0;
+  if (isOwed || left.compare(ZERO) >= 0) return { tier, contents: to.holding(left, now) };
+  return { tier, contents: to.holding(ZERO, now), over: { window, used } };
 }
 
 /**
@@ -112,6 +134,7 @@ export class TierKeys<Key> implements Keys<Key> {
     if (held === undefined) return unused;
     if (held.tier === tier) return held.contents;
     const { now } = this;
+    if (unused.everyUs !== undefined) return recounted(held, tier, unused, now).contents;
     const before = this.unused(held.tier);
     const tokens = held.contents.balance(now);
     const used = max(ZERO, before.balance(now).minus(tokens));
@@ -125,7 +148,9 @@ export class TierKeys<Key> implements Keys<Key> {
   }
 
   hold(key: Key, tier: number, contents: Contents): void {
-    this.#held.set(key, { tier, contents });
+    const held = this.held(key);
+    const isSame = held?.tier === tier && held.contents.zero.compare(contents.zero) === 0;
+    this.#held.set(key, { tier, contents, over: isSame ? held.over : undefined });
   }
 
   forget(key: Key): void {
@@ -143,9 +168,17 @@ export class TierKeys<Key> implements Keys<Key> {
     return [...this.#held.keys()].filter((key) => !this.isFull(key)).length;
   }
 
-  /** Every key keeps its tokens, up to the new burst. */
+  /** Every key keeps its tokens, up to the new burst; or its count, in windows. */
   reconfigure(limits: readonly Limit[]): void {
     const { now } = this;
+    if (this.unused(0).everyUs !== undefined) {
+      const { sinceUs } = this.unused(0);
+      this.#unused = limits.map((limit) => Contents.full(limit, sinceUs));
+      for (const [key, held] of this.#held) {
+        this.#held.set(key, recounted(held, held.tier, this.unused(held.tier), now));
+      }
+      return;
+    }
     const next = limits.map((limit) => Contents.full(limit, now));
     const kept = (tier: number, before: Contents): Contents => {
       const { burst } = next[tier] as Contents; // a change has as many limits
