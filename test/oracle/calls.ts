@@ -59,6 +59,11 @@ export abstract class Calls<T extends Taken = Taken> {
     return tokens === 0 ? ZERO : this.waitUs(tokens);
   }
 
+  /** Microseconds until a call for `tokens` is admitted at once, if no other one comes before. */
+  retryUs(tokens: number): Rational | undefined {
+    return this.waitToTakeUs(tokens);
+  }
+
   /** Takes tokens, unless that takes longer than `maxWaitUs`. */
   acquire(tokens: number, maxWaitUs = 0): T | undefined {
     return toNumber(this.waitToTakeUs(tokens)) <= maxWaitUs && tokens <= this.burst
@@ -86,7 +91,7 @@ export abstract class Calls<T extends Taken = Taken> {
   }
 
   decide(tokens: number) {
-    const retryUs = toNumber(this.waitToTakeUs(tokens));
+    const retryUs = toNumber(this.retryUs(tokens));
     const allowed = this.acquire(tokens) !== undefined;
     return {
       ...{ allowed, retryUs, fullUs: toNumber(this.fullUs()) },

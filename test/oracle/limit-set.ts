@@ -155,6 +155,12 @@ export class LimitSetOracle extends Calls<Promised> {
     return isNow ? ZERO : this.#isPaused ? undefined : span;
   }
 
+  /** Nobody can wait for tokens during a pause, but limits that are not paused fill up. */
+  override retryUs(tokens: number): Rational | undefined {
+    const isIdle = tokens > 0 && this.#isPaused && !this.#isPendingAt(this.#present);
+    return isIdle && tokens <= this.burst ? this.waitUs(tokens) : this.waitToTakeUs(tokens);
+  }
+
   /** None while others wait. */
   override drain(most: number): number {
     return super.drain(this.#isPendingAt(this.#present) ? 0 : most);
