@@ -1,12 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import {
-  attach,
-  type KernelName,
-  KeyedFixedWindow,
-  KeyedTokenBucket,
-  ManualClock,
-} from '../../src/index.ts';
+import { attach, KeyedFixedWindow, KeyedTokenBucket, ManualClock } from '../../src/index.ts';
 
 // A change means for a key what it means for a limiter of its own: see keyed-references.test.ts, too.
 
