@@ -41,7 +41,7 @@ const WORKERS = '^workers/';
 const TEST = '^test/';
 const BENCH = '^bench/';
 const DOCS = '^docs/';
-const EXAMPLES = '^docs/examples/';
+const EXAMPLES = '^(docs/)?examples/';
 const DIST = '^dist/';
 
 const CORE = [BASE, MEMORY, KERNEL, TIME, LIMITERS];

@@ -44,7 +44,7 @@ const LONG = [
   'test/cli/load/{command,fleet.e2e,load.e2e,load-failures.e2e}.test.ts',
   'test/load/{load-thread,run.e2e}.test.ts',
   'test/cli/report/report.e2e.test.ts',
-  'test/docs/{cluster-load,fleet-example,playground.e2e,task-examples,tracing-example}.test.ts',
+  'test/docs/{cluster-load,fleet-example,playground.e2e,programs,task-examples,tracing-example}.test.ts',
   'test/explorer/nested.test.ts',
   'test/host/{operator-kills,storm}.test.ts',
   'test/integrations/redis/{cluster,cluster-changes,failures,fleet-ends,fleet-host,fleet-recovery,fleet-servers,fleet-simulation,fleet-slow,fleet-threads,sentinel}.test.ts',

@@ -38,11 +38,16 @@ function changesBetween(a: string, b: string): number {
   return row.at(-1) ?? 0;
 }
 
+/** At least two characters must be the same: `url` is no slip for `burst`. */
+function mostChanges(wrong: string, name: string): number {
+  return Math.min(MOST_CHANGES, wrong.length - 2, name.length - 2);
+}
+
 /** The known name closest to a wrong one; undefined if none is close. */
 function nearest(wrong: string, known: readonly string[]): string | undefined {
   const [best] = known
     .map((name) => ({ name, changes: changesBetween(wrong.toLowerCase(), name.toLowerCase()) }))
-    .filter(({ name, changes }) => changes <= Math.min(MOST_CHANGES, name.length - 2))
+    .filter(({ name, changes }) => changes <= mostChanges(wrong, name))
     .sort((a, b) => a.changes - b.changes);
   return best?.name;
 }

@@ -62,6 +62,7 @@ export default defineConfig({
           page('Redis', '/redis'),
           page('Fleets', '/fleets'),
           page('Tuning', '/tuning'),
+          page('Five programs', '/programs'),
         ],
       },
       {

@@ -1,4 +1,4 @@
-import { type Machine, thisMachine } from '../load/measure/machine.ts';
+import { type Machine, thisMachine, thisVersion } from '../load/measure/machine.ts';
 import { isHarmless } from '../load/plan/headers.ts';
 import { HIDDEN, safeText } from '../load/plan/redact.ts';
 import type { Facts } from './report/page.ts';
@@ -14,9 +14,9 @@ export interface About {
 }
 
 /** @param args the command-line arguments */
-export function aboutThisRun(version: string, args = process.argv.slice(2)): About {
+export function aboutThisRun(args = process.argv.slice(2)): About {
   return {
-    version,
+    version: thisVersion(),
     node: process.version,
     commandLine: safeCommandLine(args),
     machine: thisMachine(),

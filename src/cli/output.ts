@@ -6,10 +6,16 @@ import { safeData, safeText } from '../load/plan/redact.ts';
 import { InterruptedError } from '../load/threads/thread-handle.ts';
 import { columnsFor, type Paint, paintFor } from './terminal.ts';
 
-/** The exit code of all commands for a failure. */
-const EXIT_FAILED = 1;
-/** 128 + the number of SIGINT, as in shells. */
-export const EXIT_INTERRUPTED = 130;
+/** The exit codes of all commands. */
+export const EXIT = {
+  ok: 0,
+  /** Nothing succeeded, a thread crashed, the command line was invalid, or output was lost. */
+  failed: 1,
+  guaranteeBroken: 2,
+  gateFailed: 3,
+  /** 128 + the number of SIGINT, as in shells. */
+  interrupted: 130,
+} as const;
 
 /** For commander's `configureOutput`: its errors repeat the user's input. */
 export const SAFE_OUTPUT = {
@@ -46,7 +52,7 @@ export function endQuietly(stream: Writable): () => Error | undefined {
 export function failIfLost(error: Error | undefined): void {
   if (error === undefined) return;
   printError(new Error(`standard output was not written: ${error.message}`));
-  process.exitCode ||= EXIT_FAILED;
+  process.exitCode ||= EXIT.failed;
 }
 
 /** The path that means standard output. */
@@ -88,10 +94,10 @@ export async function deliver<Result>(delivery: Delivery<Result>): Promise<numbe
     const lines = summary(result, paintFor(stream), columnsFor(stream));
     stream.write(`${lines.join('\n')}\n`);
     const areWritten = writeFiles(files(result));
-    return exitCode(result) || (areWritten ? 0 : EXIT_FAILED);
+    return exitCode(result) || (areWritten ? EXIT.ok : EXIT.failed);
   } catch (error) {
     printError(error);
-    return error instanceof InterruptedError ? EXIT_INTERRUPTED : EXIT_FAILED;
+    return error instanceof InterruptedError ? EXIT.interrupted : EXIT.failed;
   }
 }
 

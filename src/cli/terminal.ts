@@ -1,7 +1,5 @@
 import * as util from 'node:util';
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: styles have no width
-const STYLES = /\u001b\[\d+m/g;
+import type { Verdict } from './report/page.ts';
 
 /** The columns of a terminal. Lines to a file or a pipe are not wrapped. */
 export function columnsFor(stream: NodeJS.WriteStream): number {
@@ -10,7 +8,7 @@ export function columnsFor(stream: NodeJS.WriteStream): number {
 
 /** The width of text on a terminal. */
 export function widthOf(text: string): number {
-  return text.replace(STYLES, '').length;
+  return util.stripVTControlCharacters(text).length;
 }
 
 /** Gaps between words. A number stays with its unit. */
@@ -41,6 +39,17 @@ export const INDENT = LABEL + 2;
 /** A line of a summary: a label, which is empty after the first line of a block, and text. */
 export function field(label: string, text: string): string {
   return `  ${label.padEnd(LABEL)}${text}`;
+}
+
+/** Lines of a block with one label. */
+export function labelled(label: string, texts: readonly string[]): string[] {
+  return texts.map((text, at) => field(at === 0 ? label : '', text));
+}
+
+/** The mark before a line of the verdict. */
+export function marked({ isGood, isNote, text }: Verdict, paint: Paint): string {
+  if (isNote === true) return `– ${text}`;
+  return isGood ? paint.good(`✔ ${text}`) : paint.bad(`✘ ${text}`);
 }
 
 /** Styles text for a terminal; the plain variant returns it unchanged. */

@@ -5,7 +5,6 @@ import { InvalidArgumentError } from 'commander';
 import { isHeader, isReservedHeader } from '../load/plan/headers.ts';
 import { DURATIONS, isWithin, type NumberRange, RATES } from '../load/plan/option-table.ts';
 import type { Header } from '../load/plan/options.ts';
-import { MAX_SEED } from '../load/plan/random.ts';
 import type { RateRamp } from '../load/plan/rate-course.ts';
 
 // Parses the values of options and arguments. Commander prefixes an error with the option and its
@@ -83,7 +82,8 @@ export function parseRamp(text: string): RateRamp {
 export function parseCount(text: string, range: NumberRange): number {
   const count = /^\d+$/.test(text) ? Number(text) : Number.NaN;
   if (isWithin(range, count)) return count;
-  throw invalid(`a whole number from ${range.min} to ${range.max}, such as ${range.example}`);
+  const example = range.example === undefined ? '' : `, such as ${range.example}`;
+  throw invalid(`a whole number from ${range.min} to ${range.max}${example}`);
 }
 
 /** Parses a duration to milliseconds: `10` and `10s` are seconds; also `500ms`, `2m`, `1h`. */
@@ -107,12 +107,6 @@ export function parseShare(text: string): number {
   const percent = Number(amount || Number.NaN);
   if (percent <= 100) return percent / 100;
   throw invalid('a share from 0% to 100%, such as 1% or 99.5%');
-}
-
-export function parseSeed(text: string): number {
-  const seed = /^\d+$/.test(text) ? Number(text) : Number.NaN;
-  if (seed <= MAX_SEED) return seed;
-  throw invalid(`a whole number from 0 to ${MAX_SEED}`);
 }
 
 /** Parses the path of a readable file, or `-`. */

@@ -15,7 +15,7 @@ import {
 } from './opening.ts';
 import type { Region } from './region.ts';
 import type { Description } from './state.ts';
-import { fixedWindowCell } from './terms.ts';
+import { fixedWindowTerms } from './terms.ts';
 import { takenAtFirst, type WindowChange, WindowLimiter } from './window.ts';
 
 /** Options of {@link FixedWindow.create}. */
@@ -107,7 +107,8 @@ export class FixedWindow extends WindowLimiter<'fixed-window'> {
    * @throws RangeError, TypeError, RateLimitError as {@link create} does.
    */
   static open(region: Region, name: string, options: OpenOptions<FixedWindowOptions>): FixedWindow {
-    return openByName(NAMED, region, name, options);
+    const maker = { ...fixedWindowTerms, known: OPTIONS, made: FixedWindow };
+    return openByName(maker, region, name, options);
   }
 
   /**
@@ -152,14 +153,3 @@ export class FixedWindow extends WindowLimiter<'fixed-window'> {
     this.change(change);
   }
 }
-
-/** How `open` creates one. */
-const NAMED = {
-  kind: 'fixed-window' as const,
-  known: OPTIONS,
-  create: (options: FixedWindowOptions) => FixedWindow.create(options),
-  attach: (handle: LimiterHandle<'fixed-window'>) => FixedWindow.attach(handle),
-  cell: fixedWindowCell,
-  changeable: ['limit', 'intervalMs'],
-  reconfigure: (limiter: FixedWindow, change: never) => limiter.reconfigure(change),
-};

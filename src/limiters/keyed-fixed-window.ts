@@ -36,7 +36,7 @@ import {
 } from './opening.ts';
 import type { Region } from './region.ts';
 import type { Description, KeyedStats } from './state.ts';
-import { keyedWindowCell } from './terms.ts';
+import { keyedFixedWindowTerms } from './terms.ts';
 
 /** The limit of a tier. */
 export interface WindowLimit {
@@ -192,7 +192,8 @@ export class KeyedFixedWindow extends KeyedWindowCalls {
     name: string,
     options: OpenOptions<KeyedFixedWindowOptions>,
   ): KeyedFixedWindow {
-    return openByName(NAMED, region, name, options);
+    const maker = { ...keyedFixedWindowTerms, known: KEYED_WINDOW_OPTIONS, made: KeyedFixedWindow };
+    return openByName(maker, region, name, options);
   }
 
   /**
@@ -283,14 +284,3 @@ export class KeyedFixedWindow extends KeyedWindowCalls {
     return { ...this.#table.kernel.stats(this.clock.now()), waiting: this.waiting };
   }
 }
-
-/** How `open` creates one. */
-const NAMED = {
-  kind: 'keyed-fixed-window' as const,
-  known: KEYED_WINDOW_OPTIONS,
-  create: (options: KeyedFixedWindowOptions) => KeyedFixedWindow.create(options),
-  attach: (handle: LimiterHandle<'keyed-fixed-window'>) => KeyedFixedWindow.attach(handle),
-  cell: keyedWindowCell,
-  changeable: ['limit', 'tiers'],
-  reconfigure: (limiter: KeyedFixedWindow, change: never) => limiter.reconfigure(change),
-};

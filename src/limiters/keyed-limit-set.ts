@@ -23,7 +23,7 @@ import {
 } from './opening.ts';
 import type { Region } from './region.ts';
 import type { Description } from './state.ts';
-import { keyedLimitSetCell } from './terms.ts';
+import { keyedLimitSetTerms } from './terms.ts';
 
 const KIND = 'keyed-limit-set';
 
@@ -94,7 +94,8 @@ export class KeyedLimitSet extends KeyedBucket<typeof KIND, WithoutTiers> {
     name: string,
     options: OpenOptions<KeyedLimitSetOptions>,
   ): KeyedLimitSet {
-    return openByName(NAMED, region, name, options);
+    const maker = { ...keyedLimitSetTerms, known: OPTIONS, made: KeyedLimitSet };
+    return openByName(maker, region, name, options);
   }
 
   /**
@@ -142,14 +143,3 @@ export class KeyedLimitSet extends KeyedBucket<typeof KIND, WithoutTiers> {
     return ['KeyedLimitSet', { limits: describedLimits(this.limits) }];
   }
 }
-
-/** How `open` creates one. */
-const NAMED = {
-  kind: KIND,
-  known: OPTIONS,
-  create: (options: KeyedLimitSetOptions) => KeyedLimitSet.create(options),
-  attach: (handle: LimiterHandle<typeof KIND>) => KeyedLimitSet.attach(handle),
-  cell: keyedLimitSetCell,
-  changeable: ['limits'],
-  reconfigure: (limiter: KeyedLimitSet, change: never) => limiter.reconfigure(change),
-} as const;

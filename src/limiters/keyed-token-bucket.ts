@@ -28,7 +28,7 @@ import {
 } from './opening.ts';
 import type { Region } from './region.ts';
 import type { Description } from './state.ts';
-import { keyedBucketCell } from './terms.ts';
+import { keyedTokenBucketTerms } from './terms.ts';
 
 const KIND = 'keyed-token-bucket';
 
@@ -156,7 +156,8 @@ export class KeyedTokenBucket extends KeyedBucket<typeof KIND, TierOptions> {
     name: string,
     options: OpenOptions<KeyedTokenBucketOptions>,
   ): KeyedTokenBucket {
-    return openByName(NAMED, region, name, options);
+    const maker = { ...keyedTokenBucketTerms, known: OPTIONS, made: KeyedTokenBucket };
+    return openByName(maker, region, name, options);
   }
 
   /**
@@ -206,14 +207,3 @@ export class KeyedTokenBucket extends KeyedBucket<typeof KIND, TierOptions> {
     return ['KeyedTokenBucket', { rate, burst }];
   }
 }
-
-/** How `open` creates one. */
-const NAMED = {
-  kind: KIND,
-  known: OPTIONS,
-  create: (options: KeyedTokenBucketOptions) => KeyedTokenBucket.create(options),
-  attach: (handle: LimiterHandle<typeof KIND>) => KeyedTokenBucket.attach(handle),
-  cell: keyedBucketCell,
-  changeable: ['rate', 'burst', 'tiers'],
-  reconfigure: (limiter: KeyedTokenBucket, change: never) => limiter.reconfigure(change),
-} as const;

@@ -16,7 +16,7 @@ import {
 } from './opening.ts';
 import type { Region } from './region.ts';
 import type { Description } from './state.ts';
-import { leakyCell } from './terms.ts';
+import { leakyBucketTerms } from './terms.ts';
 
 /** The limit of a leaky bucket. */
 export interface LeakyLimit {
@@ -93,7 +93,8 @@ export class LeakyBucket extends Bucket<'leaky-bucket'> {
    * @throws RangeError, TypeError, RateLimitError as {@link create} does.
    */
   static open(region: Region, name: string, options: OpenOptions<LeakyBucketOptions>): LeakyBucket {
-    return openByName(NAMED, region, name, options);
+    const maker = { ...leakyBucketTerms, known: OPTIONS, made: LeakyBucket };
+    return openByName(maker, region, name, options);
   }
 
   /**
@@ -131,14 +132,3 @@ export class LeakyBucket extends Bucket<'leaky-bucket'> {
     this.announce();
   }
 }
-
-/** How `open` creates one. */
-const NAMED = {
-  kind: 'leaky-bucket' as const,
-  known: OPTIONS,
-  create: (options: LeakyBucketOptions) => LeakyBucket.create(options),
-  attach: (handle: LimiterHandle<'leaky-bucket'>) => LeakyBucket.attach(handle),
-  cell: leakyCell,
-  changeable: ['rate', 'slack'],
-  reconfigure: (limiter: LeakyBucket, change: never) => limiter.reconfigure(change),
-};

@@ -24,7 +24,7 @@ import {
 } from './opening.ts';
 import type { Region } from './region.ts';
 import type { Description } from './state.ts';
-import { limitSetCell } from './terms.ts';
+import { limitSetTerms } from './terms.ts';
 
 /** Options of {@link LimitSet.create}. */
 export interface LimitSetOptions extends SeveralLimits, SharedOptions {
@@ -95,7 +95,8 @@ export class LimitSet extends Bucket<'limit-set'> {
    * @throws RangeError, TypeError, RateLimitError as {@link create} does.
    */
   static open(region: Region, name: string, options: OpenOptions<LimitSetOptions>): LimitSet {
-    return openByName(NAMED, region, name, options);
+    const maker = { ...limitSetTerms, known: OPTIONS, made: LimitSet };
+    return openByName(maker, region, name, options);
   }
 
   /**
@@ -150,14 +151,3 @@ export class LimitSet extends Bucket<'limit-set'> {
     this.announce();
   }
 }
-
-/** How `open` creates one. */
-const NAMED = {
-  kind: 'limit-set' as const,
-  known: OPTIONS,
-  create: (options: LimitSetOptions) => LimitSet.create(options),
-  attach: (handle: LimiterHandle<'limit-set'>) => LimitSet.attach(handle),
-  cell: limitSetCell,
-  changeable: ['limits'],
-  reconfigure: (limiter: LimitSet, change: never) => limiter.reconfigure(change),
-};

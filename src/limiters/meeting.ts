@@ -1,8 +1,7 @@
 import { onInstant } from '../time/agenda.ts';
 import type { Clock } from '../time/clock.ts';
 import { onAbort } from '../time/on-abort.ts';
-import type { Permit } from './permit.ts';
-import { drop } from './permit-run.ts';
+import { drop, type Permit } from './permit.ts';
 import type { Semaphore } from './semaphore.ts';
 import { timedOut, type Wait } from './waiting.ts';
 

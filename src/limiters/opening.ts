@@ -24,7 +24,7 @@ import type { Clock, ClockHandle } from '../time/clock.ts';
 import { ManualClock } from '../time/manual-clock.ts';
 import { systemClock } from '../time/system-clock.ts';
 import { nameOf } from './refused.ts';
-import type { Opener, Terms } from './terms.ts';
+import type { NamedTerms, Terms } from './terms.ts';
 
 /** Options common to all limiters. */
 export interface SharedOptions {
@@ -126,24 +126,24 @@ export type OpenOptions<Options> = Options extends unknown
   ? Omit<Options, 'region'> & NameOptions
   : never;
 
-/** How `open` creates and changes limiters of one class. */
-export interface Maker<Kind extends string, Options, Opened> {
-  readonly kind: Kind;
+/** A limiter that `open` may find to have other options. */
+interface Openable {
+  readonly handle: { readonly offset: number };
+  reconfigure?(change: never): void;
+}
+
+/** How `open` creates limiters of one class. */
+export interface Maker<Kind extends string, Options, Opened> extends NamedTerms<Kind> {
   readonly known: Known<Options>;
-  readonly create: (options: Options) => Opened;
-  readonly attach: (handle: LimiterHandle<Kind>) => Opened;
-  readonly cell: Opener;
-  /** The options that `reconfigure` accepts. */
-  readonly changeable: readonly string[];
-  readonly reconfigure?: (limiter: Opened, change: never) => void;
+  /** The class. */
+  readonly made: {
+    create(options: Options): Opened;
+    attach(handle: LimiterHandle<Kind>): Opened;
+  };
 }
 
 /** Creates the limiter with a name, or attaches to it. */
-type OpenNamed = <
-  Kind extends string,
-  Options extends SharedOptions,
-  Opened extends { readonly handle: { readonly offset: number } },
->(
+type OpenNamed = <Kind extends string, Options extends SharedOptions, Opened extends Openable>(
   maker: Maker<Kind, Options, Opened>,
   region: Region,
   name: string,
@@ -259,7 +259,7 @@ export function clockCell(region: Region, clock: SharedOptions['clock']): number
 export function openNamed<
   Kind extends string,
   Options extends SharedOptions,
-  Opened extends { readonly handle: { readonly offset: number } },
+  Opened extends Openable,
 >(
   maker: Maker<Kind, Options, Opened>,
   region: Region,
@@ -281,7 +281,7 @@ export function openNamed<
   checkShared(wanted);
   let created: Opened | undefined;
   const found = named(region, name, () => {
-    created ??= maker.create({ ...wanted, region });
+    created ??= maker.made.create({ ...wanted, region });
     return { cell: created.handle.offset, clock: clockCell(region, clock) };
   });
   if (found.isNew && created !== undefined) {
@@ -294,9 +294,9 @@ export function openNamed<
   const { nonce } = handle;
   const stats = Atomics.load(region.i32, (found.cell + CELL.stripes) >> 2) !== 0;
   const terms = { ...maker.cell(region, found.cell, nonce).terms, stats };
-  const attached = maker.attach({ ...handle, kernel: wanted.kernel });
+  const attached = maker.made.attach({ ...handle, kernel: wanted.kernel });
   nameOf.set(attached, name);
-  settle(maker, attached, { name, wanted: wanted as Terms, terms, onMismatch });
+  settle(maker.changeable, attached, { name, wanted: wanted as Terms, terms, onMismatch });
   return attached;
 }
 
@@ -308,21 +308,21 @@ interface Comparison {
 }
 
 /** Applies `onMismatch` to options that differ. */
-function settle<Kind extends string, Options, Opened>(
-  { changeable, reconfigure }: Maker<Kind, Options, Opened>,
-  limiter: Opened,
+function settle(
+  changeable: readonly string[],
+  limiter: Openable,
   { name, wanted, terms, onMismatch }: Comparison,
 ): void {
   if (onMismatch === 'keep') return;
   const different = differences(wanted, terms);
   if (different.length === 0) return;
   const fixed =
-    onMismatch === 'reconfigure' && reconfigure !== undefined
+    onMismatch === 'reconfigure'
       ? different.find((option) => !changeable.includes(option))
       : different[0];
   if (fixed !== undefined) throw mismatch(name, fixed, wanted[fixed], terms[fixed]);
   const change = Object.fromEntries(
     Object.entries(wanted).filter(([option]) => changeable.includes(option)),
   );
-  reconfigure?.(limiter, change as never); // checked by the limiter
+  limiter.reconfigure?.(change as never); // checked by the limiter
 }

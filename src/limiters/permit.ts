@@ -1,14 +1,10 @@
 import { RateLimitError } from '../errors.ts';
-import type { Seat } from '../kernel/semaphore/host.ts';
+import type { HostedSemaphore, Seat } from '../kernel/semaphore/host.ts';
 import { checkOptions, type Known } from '../known-options.ts';
-import { shown } from '../options.ts';
-import { CALL_OUTCOMES, type CallOutcome } from './adaptation.ts';
-
-/** Takes permits back. @internal */
-export interface Keeper {
-  /** Returns the permits of a seat; false if they are back already or overdue. */
-  takeBack(seat: Seat, dueUs: number, sinceUs: number, outcome: CallOutcome): boolean;
-}
+import { checkObject, shown } from '../options.ts';
+import type { Clock } from '../time/clock.ts';
+import { Adaptation, CALL_OUTCOMES, type CallOutcome } from './adaptation.ts';
+import type { AcquireOptions, RunOptions } from './semaphore-options.ts';
 
 /** Options of `Permit.release`. */
 export interface ReleaseOptions {
@@ -46,7 +42,7 @@ function checkOutcome(options: ReleaseOptions): CallOutcome {
 export class Permit {
   /** The number of permits in this object. */
   readonly n: number;
-  readonly #keeper: Keeper;
+  readonly #keeper: PermitKeeper;
   readonly #seat: Seat;
   readonly #sinceUs: number;
   /** Expiry in microseconds of the semaphore's clock; Infinity without `holdMs`. @internal */
@@ -54,7 +50,7 @@ export class Permit {
   #isReleased = false;
 
   /** @internal */
-  constructor(keeper: Keeper, n: number, seat: Seat, dueUs: number, sinceUs: number) {
+  constructor(keeper: PermitKeeper, n: number, seat: Seat, dueUs: number, sinceUs: number) {
     this.n = n;
     this.#keeper = keeper;
     this.#seat = seat;
@@ -88,4 +84,120 @@ export class Permit {
   async [Symbol.asyncDispose](): Promise<void> {
     this[Symbol.dispose]();
   }
+}
+
+/** Takes permits for this thread's callers, and takes back those of any thread that are overdue. */
+export class PermitKeeper {
+  readonly #kernel: HostedSemaphore;
+  readonly #now: () => number;
+  /** Undefined if the number of permits is fixed. */
+  readonly adaptation: Adaptation | undefined;
+
+  constructor(kernel: HostedSemaphore, clock: Clock) {
+    this.#kernel = kernel;
+    this.#now = () => clock.now();
+    this.adaptation = kernel.adapts > 0 ? new Adaptation(kernel, clock) : undefined;
+  }
+
+  /** Takes `n` permits now, or none. */
+  take(n: number): Seat | undefined {
+    const seat = this.#kernel.take(n);
+    if (seat || this.#kernel.holdMs === 0) return seat;
+    this.expire();
+    return this.#kernel.take(n);
+  }
+
+  /** Makes the permit of a seat. Its `holdMs` and its latency start now. */
+  permit(n: number, seat: Seat): Permit {
+    const { holdMs } = this.#kernel;
+    try {
+      const dueUs = holdMs > 0 ? this.#kernel.hold(seat, this.#now) : Number.POSITIVE_INFINITY;
+      return new Permit(this, n, seat, dueUs, this.adaptation === undefined ? 0 : this.#now());
+    } catch (error) {
+      // The clock failed, so nobody gets the permits.
+      this.#kernel.release(seat);
+      throw error;
+    }
+  }
+
+  /** Returns the permits of a seat; false if they are back already or overdue. */
+  takeBack(seat: Seat, dueUs: number, sinceUs: number, outcome: CallOutcome): boolean {
+    let isLate = false;
+    let isReleased = false;
+    try {
+      isLate = dueUs < Number.POSITIVE_INFINITY && this.#now() >= dueUs;
+      this.adaptation?.ended(sinceUs, isLate && outcome === 'ok' ? 'dropped' : outcome);
+    } finally {
+      // Even if the clock failed.
+      isReleased = this.#kernel.release(seat);
+    }
+    return isReleased && !isLate;
+  }
+
+  /** Takes back the permits of all threads that were held longer than `holdMs`. */
+  expire(): void {
+    if (this.#kernel.holdMs > 0) this.#kernel.expire(this.#now);
+  }
+}
+
+/**
+ * Releases a permit after a failure, or without a call. Its expiry is ignored: the failure's own
+ * error matters more.
+ */
+export function drop(permit: Permit, outcome: CallOutcome = 'ignore'): void {
+  try {
+    permit.release({ outcome });
+  } catch {}
+}
+
+function isTimeout(error: unknown): boolean {
+  const { name } = (error ?? {}) as { readonly name?: unknown };
+  return typeof name === 'string' && name.endsWith('TimeoutError');
+}
+
+/**
+ * The outcome of a call that failed: `'dropped'` after a timeout, as of `AbortSignal.timeout` or
+ * undici. Other errors may come from the caller itself, so they say nothing about the server.
+ */
+export function outcomeOfError(error: unknown): CallOutcome {
+  const { cause } = (error ?? {}) as { readonly cause?: unknown };
+  return isTimeout(error) || isTimeout(cause) ? 'dropped' : 'ignore';
+}
+
+/** The outcome of a failed call by the user's function, whose own errors never matter more. */
+export function outcomeBy(outcomeOf: (error: unknown) => CallOutcome, error: unknown): CallOutcome {
+  try {
+    return outcomeOf(error);
+  } catch {
+    return 'ignore';
+  }
+}
+
+/** Checks the option `outcomeOf`. */
+export function checkOutcomeOf(outcomeOf: unknown): void {
+  if (outcomeOf === undefined || typeof outcomeOf === 'function') return;
+  throw new TypeError(`outcomeOf must be a function, got ${shown(outcomeOf)}`);
+}
+
+/** Runs a function with the permit from `acquire`. */
+export async function runWithPermit<T>(
+  acquire: (n: number | undefined, options: AcquireOptions) => Promise<Permit>,
+  action: () => T | PromiseLike<T>,
+  options: RunOptions,
+): Promise<T> {
+  if (typeof action !== 'function') {
+    throw new TypeError(`action must be a function, got ${shown(action)}`);
+  }
+  const { n, outcomeOf = outcomeOfError, ...waiting } = checkObject('options', options);
+  checkOutcomeOf(outcomeOf);
+  const permit = await acquire(n, waiting);
+  let result: T;
+  try {
+    result = await action();
+  } catch (error) {
+    drop(permit, outcomeBy(outcomeOf, error));
+    throw error;
+  }
+  permit.release();
+  return result;
 }

@@ -1,10 +1,12 @@
 import { RateLimitError } from '../errors.ts';
 import { createSemaphoreCell, openSemaphoreCell, PERMITS } from '../kernel/semaphore/cell.ts';
-import { openSemaphore, type Seat } from '../kernel/semaphore/host.ts';
+import { type HostedSemaphore, openSemaphore, type Seat } from '../kernel/semaphore/host.ts';
 import { checkOptions } from '../known-options.ts';
 import type { KernelName } from '../memory/handle.ts';
 import { hasThreadIds } from '../memory/thread.ts';
 import { checkMade, checkNumber, checkObject, shown } from '../options.ts';
+import type { Clock } from '../time/clock.ts';
+import type { AdaptReadings } from './adaptation.ts';
 import {
   checkShared,
   find,
@@ -14,8 +16,8 @@ import {
   type OpenOptions,
   openByName,
 } from './opening.ts';
-import type { Permit } from './permit.ts';
-import { runWithPermit } from './permit-run.ts';
+import { type Permit, PermitKeeper, runWithPermit } from './permit.ts';
+import { PermitQueue } from './permit-queue.ts';
 import { isRefusal, refused } from './refused.ts';
 import type { Region } from './region.ts';
 import {
@@ -31,8 +33,8 @@ import {
   type WatchedWorker,
   withRange,
 } from './semaphore-options.ts';
-import { SemaphoreReadings } from './semaphore-readings.ts';
-import { semaphoreCell } from './terms.ts';
+import { Described, type Description, type LimiterStats, statsOf } from './state.ts';
+import { semaphoreTerms } from './terms.ts';
 import { checkPossible, checkWait, queueFull, timedOut } from './waiting.ts';
 
 /**
@@ -49,16 +51,22 @@ import { checkPossible, checkWait, queueFull, timedOut } from './waiting.ts';
  * await semaphore.run(() => serve()); // at most 10 at once, over all threads
  * ```
  */
-export class Semaphore extends SemaphoreReadings {
+export class Semaphore extends Described {
+  /** The clock, the same one for all threads. */
+  readonly clock: Clock;
   readonly #opened: OpenLimiter<'semaphore'>;
+  readonly #kernel: HostedSemaphore;
+  readonly #queue: PermitQueue;
+  readonly #keeper: PermitKeeper;
 
   private constructor(opened: OpenLimiter<'semaphore'>) {
     const { clock, cell, kernel } = checkMade(new.target, opened, 'cell');
-    super(
-      openSemaphore(cell, kernel, () => clock.rouse?.()),
-      clock,
-    );
+    super();
+    this.clock = clock;
     this.#opened = opened;
+    this.#kernel = openSemaphore(cell, kernel, () => clock.rouse?.());
+    this.#queue = new PermitQueue(this.#kernel, clock);
+    this.#keeper = new PermitKeeper(this.#kernel, clock);
   }
 
   /**
@@ -89,7 +97,8 @@ export class Semaphore extends SemaphoreReadings {
    */
   static open(region: Region, name: string, options: OpenOptions<SemaphoreOptions>): Semaphore {
     checkObject('options', options);
-    return openByName(NAMED, region, name, withRange(options));
+    const maker = { ...semaphoreTerms, known: SEMAPHORE_OPTIONS, made: Semaphore };
+    return openByName(maker, region, name, withRange(options));
   }
 
   /**
@@ -99,7 +108,7 @@ export class Semaphore extends SemaphoreReadings {
    */
   static attach(handle: LimiterHandle<'semaphore'>): Semaphore {
     const semaphore = new Semaphore(find('semaphore', handle, openSemaphoreCell));
-    semaphore.kernel.leaveAtThreadEnd();
+    semaphore.#kernel.leaveAtThreadEnd();
     return semaphore;
   }
 
@@ -110,17 +119,77 @@ export class Semaphore extends SemaphoreReadings {
 
   /** The kernel that this thread uses. */
   get kernelName(): KernelName {
-    return this.kernel.name;
+    return this.#kernel.name;
+  }
+
+  /** @internal */
+  protected describe(): Description {
+    const { permits, available } = this.#kernel.look();
+    const holdMs = this.#kernel.holdMs || undefined;
+    const adapt = this.adaptation?.rule;
+    return ['Semaphore', { permits, inUse: permits - available, holdMs, adapt }];
+  }
+
+  /** The number of permits, in use or not. */
+  get permits(): number {
+    return this.#kernel.look().permits;
+  }
+
+  /** The most permits that {@link reconfigure} can set. */
+  get maxPermits(): number {
+    return this.#kernel.maxPermits;
+  }
+
+  /** What the semaphore has found, over all threads; undefined if its number is fixed. */
+  get adaptation(): AdaptReadings | undefined {
+    return this.#keeper.adaptation?.readings();
+  }
+
+  /** The longest time in milliseconds that a permit may be held; Infinity if there is no bound. */
+  get holdMs(): number {
+    return this.#kernel.holdMs || Number.POSITIVE_INFINITY;
+  }
+
+  /**
+   * Returns the number of free permits; 0 while more are in use than {@link permits}, and while
+   * 8,192 callers hold permits or wait, because one more cannot take any.
+   */
+  available(): number {
+    this.#keeper.expire();
+    const available = Math.max(0, this.#kernel.look().available);
+    return available === 0 || this.#kernel.hasRoom ? available : 0;
+  }
+
+  /** Returns the number of permits in use by all threads. */
+  inUse(): number {
+    this.#keeper.expire();
+    const { permits, available } = this.#kernel.look();
+    return permits - available;
+  }
+
+  /** Number of callers of all threads waiting in `acquire` or `acquireSync`. */
+  get waiting(): number {
+    return this.#kernel.waiting + this.#queue.outside;
+  }
+
+  /**
+   * Returns counts over all threads since the semaphore's creation, and the callers now waiting. A
+   * call counts once, when its wait ends: as admitted, or as refused if it got no permits.
+   *
+   * @throws RateLimitError `ERR_STATS_DISABLED` if it was created without `stats: true`.
+   */
+  stats(): LimiterStats {
+    return statsOf(this.#kernel, this.waiting);
   }
 
   /**
    * Takes `n` permits now, or returns undefined if too few are available or other callers wait.
    */
   tryAcquire(n = 1): Permit | undefined {
-    const seat = this.keeper.take(checkPermits(n));
-    this.kernel.count(n, seat);
+    const seat = this.#keeper.take(checkPermits(n));
+    this.#kernel.count(n, seat);
     if (!seat) refused(this, n);
-    return seat && this.keeper.permit(n, seat);
+    return seat && this.#keeper.permit(n, seat);
   }
 
   /**
@@ -139,20 +208,20 @@ export class Semaphore extends SemaphoreReadings {
     signal?.throwIfAborted();
     let seat: Seat | undefined;
     try {
-      if (this.queue.length === 0) seat = this.keeper.take(n);
+      if (this.#queue.length === 0) seat = this.#keeper.take(n);
       if (!seat) {
         checkPossible(n, this.permits);
-        if (this.queue.length >= maxWaiting) throw queueFull(maxWaiting);
+        if (this.#queue.length >= maxWaiting) throw queueFull(maxWaiting);
         if (timeoutMs === 0) throw timedOut(n, timeoutMs);
-        seat = await this.queue.wait(n, { signal, timeoutMs });
+        seat = await this.#queue.wait(n, { signal, timeoutMs });
       }
     } catch (error) {
       if (isRefusal(error) && error !== signal?.reason) refused(this, n);
       throw error;
     } finally {
-      this.kernel.count(n, seat);
+      this.#kernel.count(n, seat);
     }
-    return this.keeper.permit(n, seat);
+    return this.#keeper.permit(n, seat);
   }
 
   /**
@@ -167,12 +236,12 @@ export class Semaphore extends SemaphoreReadings {
     const { timeoutMs } = checkWait(checkOptions(options, { timeoutMs: true }));
     let seat: Seat | undefined;
     try {
-      seat = this.keeper.take(n) ?? this.queue.block(n, timeoutMs);
+      seat = this.#keeper.take(n) ?? this.#queue.block(n, timeoutMs);
     } finally {
-      this.kernel.count(n, seat);
+      this.#kernel.count(n, seat);
     }
     if (!seat) refused(this, n);
-    return seat && this.keeper.permit(n, seat);
+    return seat && this.#keeper.permit(n, seat);
   }
 
   /**
@@ -197,13 +266,13 @@ export class Semaphore extends SemaphoreReadings {
    */
   reconfigure(change: { readonly permits: number | AdaptivePermits }): void {
     const { permits } = checkOptions(change, { permits: true }, 'change');
-    const { adaptation } = this.keeper;
+    const { adaptation } = this.#keeper;
     if (adaptation !== undefined) {
       const range = checkRange(checkObject('permits', permits as AdaptivePermits), this.maxPermits);
       if (adaptation.bound(range)) return;
     } else {
       const number = checkNumber('permits', permits, { ...PERMITS, max: this.maxPermits });
-      if (this.kernel.change(number)) return;
+      if (this.#kernel.change(number)) return;
     }
     throw new RateLimitError('ERR_RECONFIGURE_BUSY', 'too many callers hold permits or wait');
   }
@@ -241,20 +310,9 @@ export class Semaphore extends SemaphoreReadings {
       });
       recoveries = all;
     }
-    recoveries.push(() => void this.kernel.recover(threadId));
+    recoveries.push(() => void this.#kernel.recover(threadId));
   }
 }
 
 /** What to do when a worker exits: one listener for all semaphores that watch it. */
 const watched = /* @__PURE__ */ new WeakMap<WatchedWorker, (() => void)[]>();
-
-/** How `open` creates one. */
-const NAMED = {
-  kind: 'semaphore' as const,
-  known: SEMAPHORE_OPTIONS,
-  create: (options: SemaphoreOptions) => Semaphore.create(options),
-  attach: (handle: LimiterHandle<'semaphore'>) => Semaphore.attach(handle),
-  cell: semaphoreCell,
-  changeable: ['permits'],
-  reconfigure: (limiter: Semaphore, change: never) => limiter.reconfigure(change),
-};

@@ -21,7 +21,7 @@ import {
 } from './opening.ts';
 import type { Region } from './region.ts';
 import type { Description } from './state.ts';
-import { slidingLogCell } from './terms.ts';
+import { slidingLogTerms } from './terms.ts';
 import { takenAtFirst, type WindowChange, WindowLimiter } from './window.ts';
 
 /** Options of {@link SlidingLog.create}. */
@@ -111,7 +111,8 @@ export class SlidingLog extends WindowLimiter<'sliding-log'> {
    * @throws RangeError, TypeError, RateLimitError as {@link create} does.
    */
   static open(region: Region, name: string, options: OpenOptions<SlidingLogOptions>): SlidingLog {
-    return openByName(NAMED, region, name, options);
+    const maker = { ...slidingLogTerms, known: OPTIONS, made: SlidingLog };
+    return openByName(maker, region, name, options);
   }
 
   /**
@@ -140,14 +141,3 @@ export class SlidingLog extends WindowLimiter<'sliding-log'> {
     this.change(change);
   }
 }
-
-/** How `open` creates one. */
-const NAMED = {
-  kind: 'sliding-log' as const,
-  known: OPTIONS,
-  create: (options: SlidingLogOptions) => SlidingLog.create(options),
-  attach: (handle: LimiterHandle<'sliding-log'>) => SlidingLog.attach(handle),
-  cell: slidingLogCell,
-  changeable: ['limit', 'intervalMs'],
-  reconfigure: (limiter: SlidingLog, change: never) => limiter.reconfigure(change),
-};

@@ -15,7 +15,7 @@ import {
 } from './opening.ts';
 import type { Region } from './region.ts';
 import type { Description } from './state.ts';
-import { slidingWindowCell } from './terms.ts';
+import { slidingWindowTerms } from './terms.ts';
 import { takenAtFirst, type WindowChange, WindowLimiter } from './window.ts';
 
 const DEFAULT_SLOTS = 10;
@@ -121,7 +121,8 @@ export class SlidingWindow extends WindowLimiter<'sliding-window'> {
     name: string,
     options: OpenOptions<SlidingWindowOptions>,
   ): SlidingWindow {
-    return openByName(NAMED, region, name, options);
+    const maker = { ...slidingWindowTerms, known: OPTIONS, made: SlidingWindow };
+    return openByName(maker, region, name, options);
   }
 
   /**
@@ -164,14 +165,3 @@ export class SlidingWindow extends WindowLimiter<'sliding-window'> {
     this.change(change);
   }
 }
-
-/** How `open` creates one. */
-const NAMED = {
-  kind: 'sliding-window' as const,
-  known: OPTIONS,
-  create: (options: SlidingWindowOptions) => SlidingWindow.create(options),
-  attach: (handle: LimiterHandle<'sliding-window'>) => SlidingWindow.attach(handle),
-  cell: slidingWindowCell,
-  changeable: ['limit', 'intervalMs'],
-  reconfigure: (limiter: SlidingWindow, change: never) => limiter.reconfigure(change),
-};

@@ -22,7 +22,7 @@ import {
 } from './opening.ts';
 import type { Region } from './region.ts';
 import { Described, type Description } from './state.ts';
-import { sometimesCell } from './terms.ts';
+import { sometimesTerms } from './terms.ts';
 import { Reading } from './window.ts';
 
 /** Options of {@link Sometimes.create}. 0, the default, turns an option off. */
@@ -100,7 +100,8 @@ export class Sometimes extends Described {
    * @throws RangeError, TypeError, RateLimitError as {@link create} does.
    */
   static open(region: Region, name: string, options: OpenOptions<SometimesOptions>): Sometimes {
-    return openByName(NAMED, region, name, options);
+    const maker = { ...sometimesTerms, known: OPTIONS, made: Sometimes };
+    return openByName(maker, region, name, options);
   }
 
   /**
@@ -148,13 +149,3 @@ export class Sometimes extends Described {
     return due;
   }
 }
-
-/** How `open` creates one. */
-const NAMED = {
-  kind: 'sometimes' as const,
-  known: OPTIONS,
-  create: (options: SometimesOptions) => Sometimes.create(options),
-  attach: (handle: LimiterHandle<'sometimes'>) => Sometimes.attach(handle),
-  cell: sometimesCell,
-  changeable: [],
-};

@@ -24,17 +24,17 @@ export interface Cell {
 /** Opens a cell of one kind and checks it. */
 export type Opener = (region: Region, offset: number, nonce: number) => Cell;
 
-export function bucketCell(region: Region, offset: number, nonce: number): Cell {
+function bucketCell(region: Region, offset: number, nonce: number): Cell {
   const place = openBucketCell(region, offset, 'token-bucket', nonce);
   return { place, terms: limitOf(liveRecord(place).schedule) };
 }
 
-export function limitSetCell(region: Region, offset: number, nonce: number): Cell {
+function limitSetCell(region: Region, offset: number, nonce: number): Cell {
   const place = openLimitSetCell(region, offset, 'limit-set', nonce);
   return { place, terms: { limits: limitsOf(place) } };
 }
 
-export function keyedLimitSetCell(region: Region, offset: number, nonce: number): Cell {
+function keyedLimitSetCell(region: Region, offset: number, nonce: number): Cell {
   const place = openLimitSetCell(region, offset, 'keyed-limit-set', nonce);
   return { place, terms: { limits: limitsOf(place), ...tableTerms(layoutOf(place)) } };
 }
@@ -49,7 +49,7 @@ function tableTerms({ entries, whenFull }: { entries: number; whenFull: number }
   return { capacity: entries / 2, whenFull: policy };
 }
 
-export function leakyCell(region: Region, offset: number, nonce: number): Cell {
+function leakyCell(region: Region, offset: number, nonce: number): Cell {
   const place = openBucketCell(region, offset, 'leaky-bucket', nonce);
   const { rate, burst } = liveRecord(place).schedule;
   return { place, terms: { rate, slack: burst - 1 } };
@@ -87,13 +87,13 @@ function tables(
   };
 }
 
-export function sometimesCell(region: Region, offset: number, nonce: number): Cell {
+function sometimesCell(region: Region, offset: number, nonce: number): Cell {
   const place = openSometimesCell(region, offset, 'sometimes', nonce);
   const { first, every, intervalMs } = readOccasions(place);
   return { place, terms: { first, every, intervalMs } };
 }
 
-export function semaphoreCell(region: Region, offset: number, nonce: number): Cell {
+function semaphoreCell(region: Region, offset: number, nonce: number): Cell {
   const place = openSemaphoreCell(region, offset, 'semaphore', nonce);
   const { maxPermits, holdMs, adapts, seats } = configurationOf(place);
   const bound = holdMs === 0 ? {} : { holdMs };
@@ -103,18 +103,65 @@ export function semaphoreCell(region: Region, offset: number, nonce: number): Ce
   return { place, terms: { permits: { min, max }, adapt, maxPermits, ...bound } };
 }
 
-export const fixedWindowCell = /* @__PURE__ */ windows('fixed-window');
-export const slidingWindowCell = /* @__PURE__ */ windows('sliding-window');
-export const slidingLogCell = /* @__PURE__ */ windows('sliding-log');
+const fixedWindowCell = /* @__PURE__ */ windows('fixed-window');
+const slidingWindowCell = /* @__PURE__ */ windows('sliding-window');
+const slidingLogCell = /* @__PURE__ */ windows('sliding-log');
 
 function continuous({ pace, burst }: { readonly pace: number; readonly burst: number }): Terms {
   return { rate: pace, burst };
 }
 
-export const keyedBucketCell = /* @__PURE__ */ tables('keyed-token-bucket', continuous);
-export const keyedWindowCell = /* @__PURE__ */ tables('keyed-fixed-window', ({ burst }) => ({
+const keyedBucketCell = /* @__PURE__ */ tables('keyed-token-bucket', continuous);
+const keyedWindowCell = /* @__PURE__ */ tables('keyed-fixed-window', ({ burst }) => ({
   limit: burst,
 }));
+
+/** How `open` finds a limiter of one kind, and what it may change of it. */
+export interface NamedTerms<Kind extends string> {
+  readonly kind: Kind;
+  readonly cell: Opener;
+  /** The options that `reconfigure` accepts. */
+  readonly changeable: readonly string[];
+}
+
+function named<Kind extends CellKind>(
+  kind: Kind,
+  cell: Opener,
+  changeable: readonly string[],
+): NamedTerms<Kind> {
+  return { kind, cell, changeable };
+}
+
+const BUCKET = ['rate', 'burst', 'quantum', 'fillIntervalMs'];
+const KEYED_BUCKET = ['rate', 'burst', 'tiers'];
+const KEYED_WINDOW = ['limit', 'tiers'];
+const WINDOW = ['limit', 'intervalMs'];
+const SET = ['limits'];
+
+// Constants of their own, so that a bundle contains those of its limiters only.
+export const tokenBucketTerms = /* @__PURE__ */ named('token-bucket', bucketCell, BUCKET);
+export const leakyBucketTerms = /* @__PURE__ */ named('leaky-bucket', leakyCell, ['rate', 'slack']);
+export const fixedWindowTerms = /* @__PURE__ */ named('fixed-window', fixedWindowCell, WINDOW);
+export const slidingWindowTerms = /* @__PURE__ */ named(
+  'sliding-window',
+  slidingWindowCell,
+  WINDOW,
+);
+export const slidingLogTerms = /* @__PURE__ */ named('sliding-log', slidingLogCell, WINDOW);
+export const keyedTokenBucketTerms = /* @__PURE__ */ named(
+  'keyed-token-bucket',
+  keyedBucketCell,
+  KEYED_BUCKET,
+);
+export const keyedFixedWindowTerms = /* @__PURE__ */ named(
+  'keyed-fixed-window',
+  keyedWindowCell,
+  KEYED_WINDOW,
+);
+export const limitSetTerms = /* @__PURE__ */ named('limit-set', limitSetCell, SET);
+export const keyedLimitSetTerms = /* @__PURE__ */ named('keyed-limit-set', keyedLimitSetCell, SET);
+export const sometimesTerms = /* @__PURE__ */ named('sometimes', sometimesCell, []);
+export const semaphoreTerms = /* @__PURE__ */ named('semaphore', semaphoreCell, ['permits']);
 
 /** Opens the cells of every kind of limiter. */
 export const CELLS: Readonly<Record<CellKind, Opener>> = {

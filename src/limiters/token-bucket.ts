@@ -25,7 +25,7 @@ import {
 } from './opening.ts';
 import type { Region } from './region.ts';
 import type { Description } from './state.ts';
-import { bucketCell } from './terms.ts';
+import { tokenBucketTerms } from './terms.ts';
 
 /** Options of {@link TokenBucket.create}. */
 export type TokenBucketOptions = BucketLimit &
@@ -101,7 +101,8 @@ export class TokenBucket extends Bucket<'token-bucket'> {
    * @throws RangeError, TypeError, RateLimitError as {@link create} does.
    */
   static open(region: Region, name: string, options: OpenOptions<TokenBucketOptions>): TokenBucket {
-    return openByName(NAMED, region, name, options);
+    const maker = { ...tokenBucketTerms, known: OPTIONS, made: TokenBucket };
+    return openByName(maker, region, name, options);
   }
 
   /**
@@ -152,14 +153,3 @@ export class TokenBucket extends Bucket<'token-bucket'> {
     this.announce();
   }
 }
-
-/** How `open` creates one. */
-const NAMED = {
-  kind: 'token-bucket' as const,
-  known: OPTIONS,
-  create: (options: TokenBucketOptions) => TokenBucket.create(options),
-  attach: (handle: LimiterHandle<'token-bucket'>) => TokenBucket.attach(handle),
-  cell: bucketCell,
-  changeable: ['rate', 'burst', 'quantum', 'fillIntervalMs'],
-  reconfigure: (limiter: TokenBucket, change: never) => limiter.reconfigure(change),
-};

@@ -18,15 +18,6 @@ export interface LimiterResult {
   readonly outcomes: Outcomes;
 }
 
-/** The arrivals and the outcomes of each limiter. */
-interface SimulationResult {
-  readonly count: number;
-  /** The last arrival, in microseconds from the start. */
-  readonly lastUs: number;
-  readonly arrivals: Timeline;
-  readonly limiters: readonly LimiterResult[];
-}
-
 /** Options of a simulation. Give `arrivals` or `file`. */
 export interface SimulateOptions {
   readonly limiters: readonly LimiterSpec[];
@@ -58,7 +49,11 @@ interface ArrivalsSource {
 }
 
 /** The result of a simulation. */
-export interface SimulateResult extends SimulationResult {
+export interface SimulateResult {
+  /** The number of arrivals. */
+  readonly count: number;
+  readonly arrivals: Timeline;
+  readonly limiters: readonly LimiterResult[];
   readonly source: ArrivalsSource;
   /** The simulated time; for a file, up to its last arrival. */
   readonly durationMs: number;
@@ -88,7 +83,7 @@ export async function runSimulation({
   const shareOf = (count: number) =>
     pattern === undefined ? file?.share : Math.min(1, count / pattern.expected(endUs));
   const callers = { waitMs, server: server && (() => server.create(seed)) };
-  const simulated = await simulate(batches, limiters, callers, (count) => {
+  const { lastUs, ...simulated } = await simulate(batches, limiters, callers, (count) => {
     const share = shareOf(count);
     if (share !== undefined) onProgress?.(share);
   });
@@ -101,8 +96,7 @@ export async function runSimulation({
     seed: isRandom ? seed : undefined,
     file: file?.counts,
   };
-  const durationMs =
-    duration ?? (pattern === undefined ? simulated.lastUs / 1_000 : DEFAULT_DURATION_MS);
+  const durationMs = duration ?? (pattern === undefined ? lastUs / 1_000 : DEFAULT_DURATION_MS);
   return { ...simulated, source, durationMs, waitMs, server: server?.text };
 }
 
@@ -126,13 +120,17 @@ function stand(spec: LimiterSpec, { waitMs, server }: CallerOptions): Stand {
   return { text: spec.text, adapts: spec.adapts, outcomes, callers: callersAt(setting, waitMs) };
 }
 
-/** Replays the same arrivals through each limiter in simulated time. */
+/**
+ * Replays the same arrivals through each limiter in simulated time.
+ *
+ * @returns also the last arrival, in microseconds from the start
+ */
 export async function simulate(
   batches: Iterable<Float64Array> | AsyncIterable<Float64Array>,
   specs: readonly LimiterSpec[],
   options: CallerOptions,
   onBatch: (count: number) => void = () => undefined,
-): Promise<SimulationResult> {
+): Promise<Pick<SimulateResult, 'count' | 'arrivals' | 'limiters'> & { lastUs: number }> {
   const stands = specs.map((spec) => stand(spec, options));
   const arrivals = new Timeline();
   let count = 0;

@@ -1,4 +1,4 @@
-import { outcomeBy } from '../limiters/permit-run.ts';
+import { outcomeBy } from '../limiters/permit.ts';
 import { timedOut } from '../limiters/waiting.ts';
 import type { Clock } from '../time/clock.ts';
 import { Admission } from './admission.ts';

@@ -1,7 +1,7 @@
 import type { Known } from '../known-options.ts';
 import type { CallOutcome } from '../limiters/adaptation.ts';
 import { checkLimiter } from '../limiters/limiter.ts';
-import { checkOutcomeOf, outcomeOfError } from '../limiters/permit-run.ts';
+import { checkOutcomeOf, outcomeOfError } from '../limiters/permit.ts';
 import { checkNumber, checkObject, checkSpanMs, shown } from '../options.ts';
 import type { DispatcherOptions } from './dispatcher-options.ts';
 import type { Key } from './level.ts';

@@ -1,6 +1,5 @@
 import type { CallOutcome } from '../limiters/adaptation.ts';
-import type { Permit } from '../limiters/permit.ts';
-import { drop } from '../limiters/permit-run.ts';
+import { drop, type Permit } from '../limiters/permit.ts';
 import type { Clock } from '../time/clock.ts';
 
 /** The methods that throttling needs of a semaphore. Every `Semaphore` has them. */

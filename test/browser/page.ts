@@ -56,7 +56,7 @@ const trials = {
       const sum = answers.reduce((total, { admitted }) => total + (admitted[index] ?? 0), own);
       return [name, sum - LIMIT] as const;
     });
-    const kernelName = limiters.TokenBucket.kernelName;
+    const kernelName = limiters['TokenBucket']?.kernelName;
     return { excess, kernelName, waited: answers.every(({ waited }) => waited) };
   },
 

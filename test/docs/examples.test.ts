@@ -145,7 +145,10 @@ describe('the examples of the documentation', () => {
     files.set(join(SCRATCH, 'scenery.d.ts'), SCENERY);
     for (const [file, code] of files) writeFileSync(file, code);
     // They import large packages.
-    const listed = IN_FULL ? filesIn('docs/examples', '.mjs').map((file) => join(ROOT, file)) : [];
+    const folders = IN_FULL ? ['docs/examples', 'examples'] : [];
+    const listed = folders
+      .flatMap((folder) => filesIn(folder, '.mjs'))
+      .map((file) => join(ROOT, file));
     expect(complaints([...files.keys(), ...listed])).toEqual([]);
   });
 

@@ -69,7 +69,7 @@ function results(): DriveResult[] {
     gates: GATES.map((gate) => ({ gate, passed: true, actual: 0.5 })),
     fitness: { ...fitness, limits },
     guarantee: { ...guarantee, scheduled: { admitted: 5, strays: 0 } },
-    rateRange: [1, 2],
+    wantedRangePerSecond: [1, 2],
   };
   const instantsUs = Float64Array.of(0, 1);
   const listed = { kind: 'listed', name: 'list', instantsUs } as const;

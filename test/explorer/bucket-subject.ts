@@ -12,7 +12,7 @@ import { type ExploredKernel, exploredEngine } from './explored-kernel.ts';
 import { operations, type Subject } from './subject.ts';
 import { tokenOperations } from './token-operations.ts';
 
-export { reference } from './bucket-reference.ts';
+export { bucket as reference } from './oracles.ts';
 
 /** A second of bucket time between now and the bucket's creation. */
 const NOW_US = 1_000_000;

@@ -46,7 +46,7 @@ function wordsOf({ i64 }: Region): Words {
 }
 
 /** The binary's imports. */
-function wasmAccesses(region: Region, fault: Fault | undefined): Accesses {
+export function wasmAccesses(region: Region, fault?: Fault): Accesses {
   const { i32, i64, f64 } = region;
   const words = wordsOf(region);
   const scratch = new BigInt64Array(1);

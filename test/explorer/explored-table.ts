@@ -5,7 +5,7 @@ import type { KeyedEngine } from '../../src/kernel/keyed/kernel.ts';
 import { Region } from '../../src/limiters/region.ts';
 import { type CellPlace, nonceOf } from '../../src/memory/cell.ts';
 import { type CellKind, REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
-import type { TierLimit } from '../support/key-tiers.ts';
+import type { RateLimit } from '../oracle/limit-set.ts';
 import { type ExploredKernel, exploredEngine } from './explored-kernel.ts';
 
 /** The time of the tables: long after their creation. */
@@ -14,8 +14,8 @@ export const NOW_US = 10_000_000;
 export const LOOKS = 1;
 
 /** The limits of a table. */
-export function tableSchedules(limits: readonly TierLimit[]): Limits<Schedule> {
-  const [first, ...others] = limits.map(({ tokenUs, burst }) => continuous(1e6 / tokenUs, burst));
+export function tableSchedules(limits: readonly RateLimit[]): Limits<Schedule> {
+  const [first, ...others] = limits.map(({ rate, burst }) => continuous(rate, burst));
   return [first as Schedule, ...others]; // at least one
 }
 

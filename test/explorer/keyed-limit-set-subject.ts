@@ -18,20 +18,20 @@ import {
   limitSetBytes,
   REGION_HEADER_BYTES,
 } from '../../src/memory/layout.ts';
+import type { RateLimit } from '../oracle/limit-set.ts';
 import { slotsOf } from '../support/cell.ts';
-import type { ReferenceLimit } from '../support/limit-set-reference.ts';
 import { type ExploredKernel, exploredEngine } from './explored-kernel.ts';
 import { LOOKS, NOW_US } from './explored-table.ts';
-import { CHANGES, EARLIER_US, LIMITS } from './keyed-limit-set-reference.ts';
+import { EARLIER_US, SET_CHANGES, SET_LIMITS } from './oracles.ts';
 import { type Operation, type Subject, verdict } from './subject.ts';
 
-export { reference } from './keyed-limit-set-reference.ts';
+export { keyedLimitSet as reference } from './oracles.ts';
 
 const KEYS = [1, 2, 3];
 /** The holder of slots that no thread will return. */
 const DEAD = 2;
 
-function schedulesOf(limits: readonly ReferenceLimit[]): Limits<Schedule> {
+function schedulesOf(limits: readonly RateLimit[]): Limits<Schedule> {
   const [first, ...others] = limits.map(({ rate, burst }) => continuous(rate, burst));
   return [first as Schedule, ...others]; // at least one
 }
@@ -43,10 +43,10 @@ function schedulesOf(limits: readonly ReferenceLimit[]): Limits<Schedule> {
  */
 export function create(setup: string): SharedArrayBuffer {
   const [whenFull, capacity, ...keys] = setup.split(' ');
-  const bytes = limitSetBytes(2 * Number(capacity), LIMITS.length);
+  const bytes = limitSetBytes(2 * Number(capacity), SET_LIMITS.length);
   const region = Region.create({ buffer: new SharedArrayBuffer(REGION_HEADER_BYTES + bytes) });
   createLimitSetCell({
-    schedules: schedulesOf(LIMITS),
+    schedules: schedulesOf(SET_LIMITS),
     nowUs: 0,
     capacity: Number(capacity),
     whenFull: whenFull as WhenFull,
@@ -61,7 +61,7 @@ export function create(setup: string): SharedArrayBuffer {
     buckets.acquire(NOW_US - EARLIER_US, key.endsWith('!') ? 3 : 2, 0);
   }
   if (isDead) {
-    const list = (REGION_HEADER_BYTES + freeListAt(2 * Number(capacity), LIMITS.length)) >> 3;
+    const list = (REGION_HEADER_BYTES + freeListAt(2 * Number(capacity), SET_LIMITS.length)) >> 3;
     // Of low places, so that threads keep the slots between their calls.
     region.i64.fill(0n, list + 4, list + freePlaces(1));
   }
@@ -140,7 +140,7 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
           return (
             buckets.reconfigure(
               () => NOW_US,
-              () => schedulesOf(CHANGES[name]),
+              () => schedulesOf(SET_CHANGES[name]),
             ) ?? null
           );
         default:

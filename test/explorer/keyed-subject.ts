@@ -6,10 +6,10 @@ import type { HostedKeyed } from '../../src/kernel/keyed/host.ts';
 import { Region } from '../../src/limiters/region.ts';
 import type { ExploredKernel } from './explored-kernel.ts';
 import { NOW_US, openTable } from './explored-table.ts';
-import { WINDOWS } from './keyed-reference.ts';
+import { WINDOWS } from './oracles.ts';
 import { type Operation, type Subject, verdict } from './subject.ts';
 
-export { reference } from './keyed-reference.ts';
+export { keyed as reference } from './oracles.ts';
 
 /** One token per second, with a burst of three. */
 const BUCKET = continuous(1, 3);

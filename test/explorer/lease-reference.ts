@@ -1,4 +1,4 @@
-import { ReferenceBucket } from '../support/reference-bucket.ts';
+import { TokenBucketOracle } from '../oracle/token-bucket.ts';
 import { operations, type Reference, type Subject } from './subject.ts';
 
 /** Maximum number of tokens that a lease takes at a time. */
@@ -7,7 +7,7 @@ const SIZE = 64;
 /** `setup` is `burst initial`; time stands still. */
 export function reference(setup: string): Reference {
   const [burst = 1, initial = burst] = setup.split(' ').map(Number);
-  const bucket = new ReferenceBucket({ rate: 1, burst }, initial, () => 0);
+  const bucket = new TokenBucketOracle({ rate: 1, burst }, initial, () => 0);
 
   const balance = () => bucket.balance().toNumber();
   const takes = (tokens: number) => {

@@ -13,7 +13,7 @@ import { limitSetBytes, REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
 import { type ExploredKernel, exploredEngine } from './explored-kernel.ts';
 import { operations, type Subject, verdict } from './subject.ts';
 
-export { reference } from './limit-set-reference.ts';
+export { limitSet as reference } from './oracles.ts';
 
 const NOW_US = 1_000_000;
 const LIMITS = 2;
@@ -62,7 +62,7 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
     due() {
       if (receipt === undefined || !waits) return null;
       const { dueUs, isPast } = bucket.due(receipt);
-      return isPast ? 'past' : dueUs - NOW_US;
+      return isPast ? 'past' : `${dueUs - NOW_US}`;
     },
     drain: (n = 0, afterUs = 0) => bucket.drain(NOW_US + afterUs, n),
     refund: (n = 0, afterUs = 0) => bucket.returnTokens(NOW_US + afterUs, n),

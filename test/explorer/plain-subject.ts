@@ -1,6 +1,6 @@
 import { continuous } from '../../src/kernel/bucket/schedule.ts';
 import { PlainKernel } from '../support/plain-bucket.ts';
-import { reference as bucketReference } from './bucket-reference.ts';
+import { bucket } from './oracles.ts';
 import type { Reference, Subject } from './subject.ts';
 import { tokenOperations } from './token-operations.ts';
 
@@ -27,7 +27,7 @@ export function attach(buffer: SharedArrayBuffer): Subject {
 }
 
 export function reference(setup: string): Reference {
-  return bucketReference(setup, true);
+  return bucket(setup, true);
 }
 
 export function observe(buffer: SharedArrayBuffer): unknown {

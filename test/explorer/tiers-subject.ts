@@ -1,17 +1,16 @@
-import { LATER, NEVER } from '../../src/kernel/bucket/kernel.ts';
 import { createKeyedCell, tableLimits } from '../../src/kernel/keyed/cell.ts';
 import { Region } from '../../src/limiters/region.ts';
 import type { ExploredKernel } from './explored-kernel.ts';
 import { NOW_US, openTable, tableSchedules } from './explored-table.ts';
+import { TIER_CHANGES, TIERS } from './oracles.ts';
 import type { Operation, Subject } from './subject.ts';
-import { CHANGES, LIMITS } from './tiers-reference.ts';
 
-export { reference } from './tiers-reference.ts';
+export { tiers as reference } from './oracles.ts';
 
 /** The keys that the setup names have taken two tokens just now. */
 export function create(setup: string): SharedArrayBuffer {
   const region = Region.create({ buffer: new SharedArrayBuffer(8192) });
-  const schedules = tableSchedules(LIMITS);
+  const schedules = tableSchedules(TIERS);
   createKeyedCell({
     kind: 'keyed-token-bucket',
     schedule: schedules[0],
@@ -35,13 +34,12 @@ export function create(setup: string): SharedArrayBuffer {
 export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subject {
   const buckets = openTable(buffer, kernel);
   return {
-    run([name, key = 1, n = 1, tier = 0]: Operation): unknown {
+    run([name, key = 1, n = 1, tier = 0, last = 0]: Operation): unknown {
       switch (name) {
-        case 'take': {
-          buckets.seek(key, key, tier);
-          const waitUs = buckets.acquire(NOW_US, n, 0);
-          return waitUs === NEVER ? LATER : waitUs;
-        }
+        // take key tokens afterUs tier
+        case 'take':
+          buckets.seek(key, key, last);
+          return buckets.acquire(NOW_US + tier, n, 0);
         case 'charge':
           buckets.seek(key, key, tier);
           return buckets.charge(NOW_US, n);
@@ -59,7 +57,7 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
         case 'tier':
           buckets.reconfigure(
             () => NOW_US,
-            () => tableSchedules(CHANGES[name]),
+            () => tableSchedules(TIER_CHANGES[name]),
             (_, make) => make(),
           );
           return null;

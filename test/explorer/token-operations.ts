@@ -20,7 +20,7 @@ export function tokenOperations(bucket: Omit<TokenKernel, 'charge'>, nowUs: numb
           return bucket.drain(at(b), a);
         case 'refund':
           bucket.returnTokens(at(b), a);
-          return null;
+          return false; // nobody has moved up
         case 'cancel':
           return receipt === undefined ? null : bucket.cancel(receipt);
         case 'balance':

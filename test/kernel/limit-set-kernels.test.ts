@@ -1,17 +1,13 @@
 import { expect, test } from 'vitest';
 import { Region } from '../../src/index.ts';
-import { LATER, NEVER, type Place } from '../../src/kernel/bucket/kernel.ts';
+import type { Place } from '../../src/kernel/bucket/kernel.ts';
 import { continuous, type Schedule } from '../../src/kernel/bucket/schedule.ts';
 import type { Limits } from '../../src/kernel/keyed/cell.ts';
 import { createLimitSetCell, limitSets } from '../../src/kernel/limit-set/cell.ts';
 import { HostedLimitSet } from '../../src/kernel/limit-set/host.ts';
-import {
-  LimitSetReference,
-  type Promised,
-  type ReferenceLimit,
-} from '../support/limit-set-reference.ts';
+import { toNumber } from '../oracle/calls.ts';
+import { LimitSetOracle, type Promised, type RateLimit } from '../oracle/limit-set.ts';
 import { Random, SEED, SHARE } from '../support/random.ts';
-import { Rational } from '../support/rational.ts';
 import { Twins } from '../support/twins.ts';
 
 const CALLS = 100_000 * SHARE;
@@ -22,7 +18,7 @@ const RATES = [125, 250, 500, 1000, 2000, 4000, 8000, 16_000] as const;
 const STEP_US = 31.25;
 const DAY_US = 86_400e6;
 
-function randomLimit(random: Random): ReferenceLimit {
+function randomLimit(random: Random): RateLimit {
   return { rate: random.pick(RATES), burst: 1 + random.below(20) };
 }
 
@@ -35,10 +31,10 @@ interface Held {
 /** The same bucket twice, and the reference. */
 class Walk extends Twins<HostedLimitSet> {
   readonly #random: Random;
-  readonly #reference: LimitSetReference;
+  readonly #reference: LimitSetOracle;
   readonly #held: Held[] = [];
   #nowUs: number;
-  #limits: readonly ReferenceLimit[];
+  #limits: readonly RateLimit[];
 
   constructor(random: Random) {
     const limits = Array.from({ length: 1 + random.below(8) }, () => randomLimit(random));
@@ -58,7 +54,7 @@ class Walk extends Twins<HostedLimitSet> {
     this.#random = random;
     this.#nowUs = nowUs;
     this.#limits = limits;
-    this.#reference = new LimitSetReference(limits, initial, () => this.#nowUs);
+    this.#reference = new LimitSetOracle(limits, initial, () => this.#nowUs);
   }
 
   #same(what: string, answer: unknown, expected: unknown): void {
@@ -78,16 +74,16 @@ class Walk extends Twins<HostedLimitSet> {
     const reference = this.#reference;
     const maxWaitUs = this.#random.pick([0, 0, 3125, Infinity]);
     const ours = this.both('acquire', (kernel) => kernel.acquire(this.#nowUs, n, maxWaitUs));
-    const waitUs = reference.waitToTakeUs(n)?.toNumber();
-    const isLate = waitUs !== undefined && waitUs > maxWaitUs;
-    this.#same(`acquire ${n}`, ours, waitUs === undefined ? NEVER : isLate ? LATER : waitUs);
-    if (waitUs === undefined || isLate) return;
+    const promised = reference.acquire(n, maxWaitUs);
+    const waitUs = reference.waitOf(promised, n);
+    this.#same(`acquire ${n}`, ours, waitUs);
+    if (promised === undefined) return;
     const [a, b] = this.kernels;
     const dueUs = this.#nowUs + waitUs;
     this.#held.push({
       receipts: [a.receipt(), b.receipt()],
       positions: waitUs > 0 ? [a.position(dueUs), b.position(dueUs)] : undefined,
-      promised: reference.take(n),
+      promised,
     });
   }
 
@@ -97,7 +93,7 @@ class Walk extends Twins<HostedLimitSet> {
     const ours = this.both('cancel', (kernel, twin) =>
       kernel.cancel(held.receipts[twin] as Parameters<HostedLimitSet['cancel']>[0]),
     );
-    this.#same('cancel', ours, this.#reference.cancel(held.promised));
+    this.#same('cancel', ours, held.promised.cancel());
   }
 
   /** After every change, so that the positions see each of them. */
@@ -105,7 +101,7 @@ class Walk extends Twins<HostedLimitSet> {
     for (const { positions, promised } of this.#held) {
       if (positions === undefined) continue;
       for (const position of positions) {
-        this.#same('dueUs', position.dueUs(), promised.dueUs?.toNumber() ?? Infinity);
+        this.#same('dueUs', position.dueUs(), toNumber(promised.dueUs));
       }
     }
   }
@@ -131,13 +127,12 @@ class Walk extends Twins<HostedLimitSet> {
     const { allowed, balance, retryUs, fullUs, limits } = ours as ReturnType<
       HostedLimitSet['decide']
     >;
-    const waitUs = reference.waitToTakeUs(n);
-    this.#same('allowed', allowed, waitUs?.compare(Rational.ZERO) === 0);
-    if (allowed) reference.take(n);
-    this.#same('balance', balance, reference.balance().toNumber());
-    this.#same('retryUs', retryUs, allowed ? 0 : (waitUs?.toNumber() ?? Infinity));
-    const full = reference.fullsUs().map((us) => us?.toNumber() ?? Infinity);
-    this.#same('fullUs', fullUs, Math.max(...full));
+    const expected = reference.decide(n);
+    this.#same('allowed', allowed, expected.allowed);
+    this.#same('balance', balance, expected.balance);
+    this.#same('retryUs', retryUs, expected.retryUs);
+    this.#same('fullUs', fullUs, expected.fullUs);
+    const full = reference.fullsUs().map(toNumber);
     const balances = reference.balances();
     for (const [i, limit] of (limits ?? []).entries()) {
       this.#same('burst of a limit', limit.burst, reference.limits[i]?.burst);
@@ -180,7 +175,7 @@ class Walk extends Twins<HostedLimitSet> {
         return this.#checkDue();
       case 3: {
         const ours = this.both('timeUntil', (kernel) => kernel.timeUntil(nowUs, n));
-        return this.#same('timeUntil', ours, reference.waitUs(n)?.toNumber() ?? Infinity);
+        return this.#same('timeUntil', ours, toNumber(reference.waitUs(n)));
       }
       case 4: {
         const ours = this.both('balance', (kernel) => kernel.balance(nowUs));
@@ -194,8 +189,7 @@ class Walk extends Twins<HostedLimitSet> {
         return this.isExact && this.#checkDue();
       case 7: {
         const ours = this.both('charge', (kernel) => kernel.charge(nowUs, n));
-        reference.take(n, true);
-        return this.#same('charge', ours, n === 0 ? 0 : reference.debtUs().toNumber());
+        return this.#same('charge', ours, reference.charge(n));
       }
       default:
         return this.#take(n);

@@ -9,6 +9,8 @@ import {
 import { KeyedTokenBucket } from '../../src/keyed.ts';
 import type { BucketCalls } from '../../src/limiters/bucket-calls.ts';
 import type { ContinuousLimit } from '../../src/limiters/limit.ts';
+import { toNumber } from '../oracle/calls.ts';
+import { TokenBucketOracle } from '../oracle/token-bucket.ts';
 import {
   casesFor,
   type Decider,
@@ -17,8 +19,6 @@ import {
   type Outcome,
 } from '../support/decision-cases.ts';
 import { PlainBucket } from '../support/plain-limiter.ts';
-import { Rational } from '../support/rational.ts';
-import { ReferenceBucket } from '../support/reference-bucket.ts';
 
 type Make = (limit: BucketLimit, clock: ManualClock) => Decider;
 
@@ -45,16 +45,12 @@ function continuous(make: (limit: ContinuousLimit, clock: ManualClock) => Bucket
 }
 
 function reference(limit: BucketLimit, clock: ManualClock): Decider {
-  const bucket = new ReferenceBucket(limit, limit.burst, () => clock.now());
+  const bucket = new TokenBucketOracle(limit, limit.burst, () => clock.now());
   return {
     take(n, maxWaitMs): Outcome {
-      const waitUs = n === 0 ? Rational.ZERO : bucket.waitUs(n);
-      if (waitUs === undefined) return 'never';
-      const isTooLong =
-        maxWaitMs !== Number.POSITIVE_INFINITY && waitUs.compare(Rational.of(maxWaitMs * 1000)) > 0;
-      if (isTooLong) return 'later';
-      bucket.take(n);
-      return waitUs.toNumber() / 1000;
+      const taken = bucket.acquire(n, maxWaitMs * 1000);
+      if (taken === undefined) return n > bucket.burst ? 'never' : 'later';
+      return toNumber(taken.waitUs) / 1000;
     },
     balance: () => bucket.balance().toNumber(),
   };

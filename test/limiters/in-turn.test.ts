@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { ManualClock, Region, TokenBucket } from '../../src/index.ts';
+import type { Limit } from '../oracle/contents.ts';
 import { BucketWalk, type Step } from '../support/bucket-walk.ts';
 import { part, Random, SEED } from '../support/random.ts';
-import type { ReferenceLimit } from '../support/reference-bucket.ts';
 
 const ROUNDS = part(200, 20);
 const STEPS = 150;
@@ -10,7 +10,7 @@ const RATES = [1000, 2000, 4000, 8000] as const;
 const BURSTS = [1, 2.25, 5, 1000] as const;
 const LONG_MS = 20 * 86_400e3;
 
-function limitOf(random: Random): ReferenceLimit {
+function limitOf(random: Random): Limit {
   return { rate: random.pick(RATES), burst: random.pick(BURSTS) };
 }
 
@@ -25,7 +25,7 @@ function stepOf(random: Random): Step {
       return { call: random.pick(['acquire', 'reserve'] as const), n, maxWaitMs };
     }
     case 'give':
-      return { call: random.pick(['returnTokens', 'look'] as const), n };
+      return { call: random.pick(['returnTokens', 'charge', 'look'] as const), n };
     case 'cancel':
       return { call: 'cancel', which: random.below(6) };
     case 'move':

@@ -1,17 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import {
-  attach,
-  type KernelName,
-  KeyedFixedWindow,
-  KeyedTokenBucket,
-  ManualClock,
-  type Reservation,
-  TokenBucket,
-} from '../../src/index.ts';
-import { part, Random, SEED } from '../support/random.ts';
+import { attach, KeyedFixedWindow, KeyedTokenBucket, ManualClock } from '../../src/index.ts';
 
-// A change means for a key what it means for a limiter of its own.
+// A change means for a key what it means for a limiter of its own: see keyed-references.test.ts, too.
 
 const KERNELS = ['wasm', 'atomics'] as const;
 
@@ -136,106 +127,4 @@ describe.each(KERNELS)('a change of the limits of a table (%s)', (kernel) => {
     options.clock.advance(10);
     expect(made.balance('cid')).toBe(9);
   });
-
-  test('a key is at any time what a TokenBucket of its own is, through all changes', () => {
-    let promises = 0;
-    for (let run = 0; run < part(2000, 100); run++) {
-      promises += compare(new Random(SEED + run), kernel, `seed ${SEED}, run ${run}`);
-    }
-    expect(promises).toBeGreaterThan(100);
-  });
-
-  test('a window never admits more than the largest limit it had, nor less than it has', () => {
-    for (let run = 0; run < part(2000, 100); run++) {
-      windows(new Random(SEED + run), kernel, `seed ${SEED}, run ${run}`);
-    }
-  });
 });
-
-/** Random calls on a key, among others that compete for its place, and on a bucket. */
-function compare(random: Random, kernel: KernelName, label: string): number {
-  const clock = ManualClock.create();
-  const limit = { rate: random.pick([1, 2, 8]), burst: random.pick([1, 4, 16]) };
-  const table = KeyedTokenBucket.create({ ...limit, capacity: 2, clock, kernel });
-  const own = TokenBucket.create({ ...limit, clock, kernel });
-  let reserved: [Reservation, Reservation][] = [];
-  let promises = 0;
-  /** What can be returned, under the limit in force. */
-  let taken = 0;
-  for (let i = 0; i < 60; i++) {
-    const n = random.pick([0.5, 1, 1, 2, 4]);
-    const chance = random.below(20);
-    if (chance < 7) clock.advance(random.pick([1, 125, 250, 1000, 20_000]));
-    else if (chance < 9) {
-      const isTaken = own.tryConsume(n);
-      expect(table.tryConsume('ann', n), label).toBe(isTaken);
-      if (isTaken) taken += n;
-    } else if (chance < 11) {
-      const drained = own.consumeOrDrain(9);
-      expect(table.consumeOrDrain('ann', 9), label).toBe(drained);
-      taken += drained;
-    } else if (chance === 11) {
-      const ms = table.charge('ann', n);
-      expect(ms, label).toBeCloseTo(own.charge(n));
-    } else if (chance < 14) {
-      table.tryConsume(random.below(3));
-    } else if (chance < 17 && n <= limit.burst) {
-      const pair = [table.reserve('ann', n), own.reserve(n)] as const;
-      if (pair[0] !== undefined && pair[1] !== undefined) reserved.push([pair[0], pair[1]]);
-      promises++;
-    } else if (chance === 17 && own.balance() >= 0 && n <= taken) {
-      table.returnTokens('ann', n);
-      own.returnTokens(n);
-      taken -= n;
-    } else if (chance > 17) {
-      taken = 0;
-      if (random.below(2) === 0) limit.rate = random.pick([0.5, 1, 2, 8, 64]);
-      if (random.below(2) === 0) limit.burst = random.pick([1, 2, 4, 16]);
-      table.reconfigure(limit);
-      own.reconfigure(limit);
-    }
-    expect(table.balance('ann'), label).toBeCloseTo(own.balance(), 5);
-    for (const [a, b] of reserved) expect(a.dueUs, label).toBeCloseTo(b.dueUs, 1);
-    reserved = reserved.filter(([, { dueUs }]) => dueUs > clock.now());
-  }
-  return promises;
-}
-
-/** Random calls under two tiers of a window, and changes of their limits. */
-function windows(random: Random, kernel: KernelName, label: string): void {
-  const clock = ManualClock.create();
-  const limits = [random.pick([1, 3, 10]), random.pick([1, 7, 40])];
-  const [first = 1, second = 1] = limits;
-  const options = { intervalMs: 1000, capacity: 2, clock, kernel };
-  const tiers = { pro: { limit: second } };
-  const table = KeyedFixedWindow.create({ limit: first, tiers, ...options });
-  let window = 0;
-  let used = 0;
-  for (let i = 0; i < 60; i++) {
-    const chance = random.below(10);
-    if (chance < 2) clock.advance(random.pick([1, 400, 1000]));
-    if (Math.floor(clock.nowMs / 1000) !== window) {
-      window = Math.floor(clock.nowMs / 1000);
-      used = 0;
-    }
-    const tier = random.below(2);
-    const choice = tier === 1 ? { tier: 'pro' } : {};
-    const left = Math.max(0, (limits[tier] ?? 0) - used);
-    expect(table.available('ann', choice), label).toBe(left);
-    if (chance < 5) {
-      const n = 1 + random.below(4);
-      expect(table.tryConsume('ann', n, choice), label).toBe(n <= left);
-      if (n <= left) used += n;
-    } else if (chance === 5) {
-      const taken = table.consumeOrDrain('ann', 8, choice);
-      expect(taken, label).toBe(Math.min(8, left));
-      used += taken;
-    } else if (chance === 6) {
-      table.tryConsume(random.below(3));
-    } else if (chance > 6) {
-      limits[tier] = random.pick([1, 2, 5, 11, 100]);
-      const [limit = 1, pro = 1] = limits;
-      table.reconfigure({ limit, tiers: { pro: { limit: pro } } });
-    }
-  }
-}

@@ -8,7 +8,6 @@ import {
   ManualClock,
   TokenBucket,
 } from '../../src/index.ts';
-import { KeyWindows } from '../support/key-windows.ts';
 import { SHARE } from '../support/random.ts';
 
 const LIMIT = 3;
@@ -23,55 +22,11 @@ function table(clock: ManualClock, whenFull: 'share' | 'refuse' | 'admit' = 'sha
 }
 
 const act = fc.record({
-  act: fc.constantFrom(
-    ...['tryConsume', 'tryConsume', 'consumeOrDrain', 'decide', 'waitSync', 'charge'],
-    ...['block', 'reset'],
-  ),
   key: fc.constantFrom(...KEYS),
   n: fc.integer({ min: 0, max: 4 }),
   moveUs: fc.oneof(fc.constantFrom(0, 0, 10_000, 40_000), fc.integer({ min: 0, max: 4000 })),
 });
 const script = fc.array(act, { maxLength: 60, size: 'max' });
-
-test('every call answers like a map of exact counts', () => {
-  const property = fc.property(script, (acts) => {
-    const clock = ManualClock.create();
-    const made = table(clock);
-    const exact = new KeyWindows(LIMIT, INTERVAL_MS * 1000);
-    for (const { act, key, n, moveUs } of acts) {
-      clock.advance(moveUs / 1000);
-      const nowUs = clock.now();
-      if (act === 'tryConsume') {
-        expect(made.tryConsume(key, n)).toBe(exact.acquire(key, nowUs, n) !== undefined);
-      } else if (act === 'consumeOrDrain') {
-        expect(made.consumeOrDrain(key, n)).toBe(exact.drain(key, nowUs, n));
-      } else if (act === 'waitSync' && n <= LIMIT) {
-        const isTaken = exact.acquire(key, nowUs, n) !== undefined;
-        expect(made.waitSync(key, n, { timeoutMs: 0 })).toBe(isTaken);
-      } else if (act === 'charge') {
-        expect(made.charge(key, n)).toBeCloseTo(exact.charge(key, nowUs, n) / 1000);
-      } else if (act === 'block') {
-        expect(made.block(key, n * 3)).toBe(true);
-        exact.block(key, nowUs, n * 3000);
-      } else if (act === 'reset') {
-        made.reset(key);
-        exact.reset(key);
-      } else if (act === 'decide') {
-        const untilMs = exact.untilUs(key, nowUs, n) / 1000;
-        const allowed = exact.acquire(key, nowUs, n) !== undefined;
-        const { retryAfterMs, resetMs, nextTokenMs, ...decision } = made.decide(key, n);
-        const remaining = Math.max(0, exact.balance(key, nowUs));
-        expect(decision).toEqual({ allowed, limit: LIMIT, remaining });
-        expect(retryAfterMs).toBeCloseTo(allowed ? 0 : untilMs);
-        expect(resetMs).toBeCloseTo(exact.untilUs(key, nowUs, LIMIT) / 1000);
-        expect(nextTokenMs).toBeCloseTo(exact.untilUs(key, nowUs, remaining + 1) / 1000);
-      }
-      expect(made.available(key)).toBe(Math.max(0, exact.balance(key, nowUs)));
-      expect(made.timeUntil(key, 2)).toBeCloseTo(exact.untilUs(key, nowUs, 2) / 1000);
-    }
-  });
-  fc.assert(property, { numRuns: 1000 * SHARE });
-});
 
 test('no window ever admits more than the limit, even if the clock steps back', () => {
   const backs = fc.array(fc.integer({ min: 0, max: 30_000 }));

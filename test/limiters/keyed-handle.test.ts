@@ -5,9 +5,11 @@ import {
   KeyedTokenBucket,
   type KeyedTokenBucketOptions,
   ManualClock,
+  RateLimitError,
   Region,
 } from '../../src/index.ts';
 import { KEYED } from '../../src/memory/layout.ts';
+import { part, Random, SEED } from '../support/random.ts';
 
 function create(options: Partial<KeyedTokenBucketOptions> = {}): KeyedTokenBucket {
   const clock = ManualClock.create();
@@ -35,13 +37,14 @@ describe('a handle', () => {
     },
   );
 
-  test('to damaged entries neither hangs nor accesses memory outside the cell', () => {
-    for (let round = 0; round < 300; round++) {
+  test(`to damaged entries neither hangs nor accesses memory outside the cell (ZEROTIME_SEED=${SEED})`, () => {
+    const random = new Random(SEED);
+    for (let round = 0; round < part(6000, 300); round++) {
       const buffer = new SharedArrayBuffer(64 + 1280 + 32 * 32);
       const region = Region.create({ buffer });
       const made = create({ capacity: 32, region });
       const from = made.handle.offset + KEYED.forgotten;
-      const noise = crypto.getRandomValues(new Uint8Array(buffer.byteLength - from));
+      const noise = Uint8Array.from({ length: buffer.byteLength - from }, () => random.below(256));
       // Valid tags in every other round.
       if (round % 2 === 0)
         for (let i = 8; i < noise.length; i += 16)
@@ -58,7 +61,9 @@ describe('a handle', () => {
         try {
           call();
         } catch (error) {
-          expect(error).toBeInstanceOf(HandleError);
+          // A limit may be damaged and yet be one under which a bucket never holds two tokens.
+          const isDocumented = error instanceof HandleError || error instanceof RateLimitError;
+          if (!isDocumented) expect({ round, call: `${call}`, error }).toBeUndefined();
         }
       }
     }

@@ -1,25 +1,24 @@
 import { describe, expect, test } from 'vitest';
 import { KeyedLimitSet, ManualClock } from '../../src/index.ts';
+import { SetKeys } from '../oracle/keys.ts';
+import type { RateLimit } from '../oracle/limit-set.ts';
 import { KERNEL_MIXES } from '../support/kernels.ts';
 import { rush, terminateCallers, traffic } from '../support/key-threads.ts';
-import type { TierLimit } from '../support/key-tiers.ts';
 import { keyName, newCounts } from '../support/key-traffic.ts';
-import { LimitSetReferences } from '../support/limit-set-references.ts';
 import { part } from '../support/random.ts';
 
 const THREADS = 4;
 /** The first holds back a burst, the second what follows. */
-const LIMITS: readonly TierLimit[] = [
-  { tokenUs: 1000, burst: 5 },
-  { tokenUs: 4000, burst: 12 },
-];
+const LIMITS = [
+  { rate: 1000, burst: 5 },
+  { rate: 250, burst: 12 },
+] as const satisfies readonly RateLimit[];
 
-function limitsOf(limits: readonly TierLimit[]): { rate: number; burst: number }[] {
-  return limits.map(({ tokenUs, burst }) => ({ rate: 1e6 / tokenUs, burst }));
-}
-
-function create(capacity: number, clock: ManualClock, given = LIMITS): KeyedLimitSet {
-  const limits = limitsOf(given);
+function create(
+  capacity: number,
+  clock: ManualClock,
+  limits: readonly [RateLimit, ...RateLimit[]] = LIMITS,
+): KeyedLimitSet {
   return KeyedLimitSet.create({ limits, capacity, clock, stats: true, whenFull: 'refuse' });
 }
 
@@ -32,7 +31,7 @@ describe.each(KERNEL_MIXES)('four threads that rush for the same keys, $mix,', (
     const rounds = 1000;
     const keys = 3;
     let nowUs = 0;
-    const exact = new LimitSetReferences<number>(limitsOf(LIMITS), () => nowUs);
+    const exact = new SetKeys<number>(LIMITS, () => nowUs);
     const expected = Array.from({ length: rounds * keys }, (_, count) => {
       nowUs = 1000 * (Math.floor(count / keys) + 1);
       return exact.of(count % (2 * keys)).drain(THREADS * 10);
@@ -67,14 +66,14 @@ test('four threads never admit a key more than any of its limits allows', async 
   const clock = ManualClock.create();
   // Soon full, so that entries are reclaimed continuously.
   const limits = [
-    { tokenUs: 500, burst: 1 },
-    { tokenUs: 1000, burst: 2 },
-  ];
+    { rate: 2000, burst: 1 },
+    { rate: 1000, burst: 2 },
+  ] as const;
   const made = create(50, clock, limits);
   const given = newCounts(keys);
   const stats = await traffic(made, { given, draw: 'even', calls });
-  for (const { tokenUs, burst } of limits) {
-    expect(Math.max(...given)).toBeLessThanOrEqual(burst + clock.now() / tokenUs);
+  for (const { rate, burst } of limits) {
+    expect(Math.max(...given)).toBeLessThanOrEqual(burst + (clock.now() * rate) / 1e6);
   }
   expect(stats.reclaimed).toBeGreaterThan(1000);
 });
@@ -91,8 +90,8 @@ test(`${KILLS} threads terminated at random leave a table in which the others go
   clock.advance(1000);
   for (let key = 0; key < capacity; key++) expect(made.consumeOrDrain(`new-${key}`, 99)).toBe(5);
   expect(made.stats().entries).toBe(capacity);
-  for (const { tokenUs, burst } of LIMITS) {
-    expect(Math.max(...given)).toBeLessThanOrEqual(burst + clock.now() / tokenUs);
+  for (const { rate, burst } of LIMITS) {
+    expect(Math.max(...given)).toBeLessThanOrEqual(burst + (clock.now() * rate) / 1e6);
   }
   expect(made.tryConsume(keyName(0))).toBe(true);
 });

@@ -5,6 +5,7 @@ import {
   ManualClock,
   type Reservation,
 } from '../../src/index.ts';
+import { type Granted, mostBeyond, type RateChange } from '../oracle/bound.ts';
 import { part, Random, SEED } from '../support/random.ts';
 
 // The bound of a key whose calls name several tiers, in EVERY interval of granted instants, while
@@ -13,7 +14,6 @@ import { part, Random, SEED } from '../support/random.ts';
 // one under which tokens are promised.
 
 const NAMES = [undefined, 'pro', 'free'] as const;
-const SECOND = 1e6;
 /** Half a tick for each change of a limit or a tier. */
 const TOLERANCE = 1e-3;
 
@@ -29,8 +29,8 @@ class Run {
   readonly #limits: { rate: number; burst: number }[];
   readonly #table: KeyedTokenBucket;
   /** The rate from each instant on. */
-  readonly #rates: { readonly at: number; readonly rate: number }[] = [];
-  readonly #admitted: { readonly at: number; readonly n: number }[] = [];
+  readonly #rates: RateChange[] = [];
+  readonly #admitted: Granted[] = [];
   #promised: Promised[] = [];
   #tier = 0;
   /** The largest burst so far. */
@@ -62,14 +62,17 @@ class Run {
       if (at < this.#now) continue;
       const pending = this.#promised.filter(({ reservation }) => reservation.dueUs > at);
       const tiers = [this.#tier, ...pending.map(({ tier }) => tier)];
-      this.#rates.push({ at, rate: Math.max(...tiers.map((i) => this.#limits[i]?.rate ?? 0)) });
+      this.#rates.push({
+        atUs: at,
+        rate: Math.max(...tiers.map((i) => this.#limits[i]?.rate ?? 0)),
+      });
     }
   }
 
   #settle(): void {
     this.#promised = this.#promised.filter(({ reservation: { dueUs }, n }) => {
       if (dueUs > this.#now) return true;
-      this.#admitted.push({ at: dueUs, n });
+      this.#admitted.push({ atUs: dueUs, n });
       return false;
     });
   }
@@ -80,7 +83,7 @@ class Run {
     if (chance < 7) this.#clock.advance(random.pick([1, 50, 200, 1000]));
     this.#settle();
     // Forget what was noted about later instants.
-    while ((this.#rates.at(-1)?.at ?? 0) > this.#now) this.#rates.pop();
+    while ((this.#rates.at(-1)?.atUs ?? 0) > this.#now) this.#rates.pop();
     if (chance >= 17) this.#change();
     else if (chance >= 7) this.#call(chance, random.below(NAMES.length));
     this.#note();
@@ -94,11 +97,11 @@ class Run {
     if (chance < 10) {
       const taken = key.consumeOrDrain(20);
       isTaken = taken > 0;
-      if (isTaken) this.#admitted.push({ at: this.#now, n: taken });
+      if (isTaken) this.#admitted.push({ atUs: this.#now, n: taken });
     } else if (chance < 15) {
       const reservation = key.reserve(n, { maxWaitMs: this.#random.pick([0, 500, 5000]) });
       isTaken = reservation !== undefined;
-      if (reservation?.waitMs === 0) this.#admitted.push({ at: this.#now, n });
+      if (reservation?.waitMs === 0) this.#admitted.push({ atUs: this.#now, n });
       else if (reservation !== undefined) {
         this.promises++;
         this.#promised.push({ reservation, n, tier });
@@ -121,21 +124,7 @@ class Run {
 
   /** How far the worst interval exceeds the bound. */
   excess(): number {
-    const flowed = (a: number, b: number) =>
-      this.#rates.reduce((sum, { at, rate }, i) => {
-        const end = this.#rates[i + 1]?.at ?? Number.POSITIVE_INFINITY;
-        return sum + (Math.max(0, Math.min(b, end) - Math.max(a, at)) * rate) / SECOND;
-      }, 0);
-    const sorted = [...this.#admitted].sort((x, y) => x.at - y.at);
-    let worst = Number.NEGATIVE_INFINITY;
-    for (const [i, first] of sorted.entries()) {
-      let sum = 0;
-      for (const { at, n } of sorted.slice(i)) {
-        sum += n;
-        worst = Math.max(worst, sum - this.#most - flowed(first.at, at));
-      }
-    }
-    return worst;
+    return mostBeyond(this.#admitted, this.#rates).beyond - this.#most;
   }
 }
 

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
 import { KeyedLimitSet, LimitSet, systemClock } from '../../src/index.ts';
+import { mostBeyond, type RateChange } from '../oracle/bound.ts';
 import { Crew } from '../support/crew.ts';
 import { KERNEL_MIXES } from '../support/kernels.ts';
 import { part, Random, SEED } from '../support/random.ts';
-import { mostBeyondRate, type RateChange, SpendLog } from '../support/spend-times.ts';
+import { SpendLog } from '../support/spend-times.ts';
 import type { TakerJob } from '../workers/timed-taker.ts';
 
 // Threads that take tokens on the system clock and are killed, also inside changes of the limits,
@@ -46,15 +47,13 @@ test.each(CASES)(
       return { crew, done };
     };
     const startUs = systemClock.now() - 1e6;
-    const changes = LIMITS.map(({ rate }): RateChange[] => [
-      { fromUs: startUs, toUs: startUs, rate },
-    ]);
+    const changes = LIMITS.map(({ rate }): RateChange[] => [{ atUs: startUs, rate }]);
     const change = (factors: readonly [number, ...number[]]) => {
       const rates = LIMITS.map(({ rate }) => rate * random.pick(factors));
-      const fromUs = systemClock.now();
+      const atUs = systemClock.now();
       limiter.reconfigure({ limits: rates.map((rate) => ({ rate })) });
-      const toUs = systemClock.now();
-      for (const [i, rate] of rates.entries()) changes[i]?.push({ fromUs, toUs, rate });
+      const untilUs = systemClock.now();
+      for (const [i, rate] of rates.entries()) changes[i]?.push({ atUs, untilUs, rate });
     };
     const threads = await Promise.all(lanes.map((_, lane) => start(lane)));
     let changed = 0;
@@ -75,8 +74,8 @@ test.each(CASES)(
     const spent = lanes.flatMap((lane) => lane.read());
     expect(spent.length).toBeGreaterThan(10 * KILLS);
     for (const [i, { burst }] of LIMITS.entries()) {
-      const beyond = mostBeyondRate(spent, changes[i] ?? []);
-      expect(beyond, `limit ${i}`).toBeLessThanOrEqual(burst + TOLERANCE);
+      const { beyond, text } = mostBeyond(spent, changes[i] ?? []);
+      expect(beyond, `limit ${i}: ${text}`).toBeLessThanOrEqual(burst + TOLERANCE);
       expect(beyond, `limit ${i}: was used`).toBeGreaterThan(1);
     }
   },

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { LimitSet, ManualClock } from '../../src/index.ts';
+import { LimitSetOracle } from '../oracle/limit-set.ts';
 import { Board } from '../support/board.ts';
 import { Crew } from '../support/crew.ts';
 import { KERNEL_MIXES } from '../support/kernels.ts';
-import { LimitSetReference } from '../support/limit-set-reference.ts';
 import { part, Random, SEED } from '../support/random.ts';
 import type { HammerJob } from '../workers/hammer.ts';
 
@@ -27,7 +27,7 @@ describe('four threads admit exactly what the reference admits', () => {
     const bucket = LimitSet.create({ limits: LIMITS, clock, stats: true });
     // Each starts full.
     let nowMs = 0;
-    const reference = new LimitSetReference(LIMITS, 10, () => nowMs * 1000);
+    const reference = new LimitSetOracle(LIMITS, 10, () => nowMs * 1000);
     reference.putBack(50);
     const board = Board.for(THREADS);
     const crew = await Crew.start<HammerJob, void>('hammer', THREADS);

@@ -53,7 +53,7 @@ describe.each(REGIONS)('what lives in %s', (_, makeRegion) => {
       });
       // Two of each, made in any order, between calls of those that are there.
       const unmade = kernels.flatMap((kernel) =>
-        [...NEIGHBOURS, ...NEIGHBOURS].map((kind) => ({ ...kind, kernel })),
+        [true, false].flatMap((stats) => NEIGHBOURS.map((kind) => ({ ...kind, kernel, stats }))),
       );
       const pairs: Pair[] = [];
       const drawn = (): Draw => ({
@@ -65,9 +65,9 @@ describe.each(REGIONS)('what lives in %s', (_, makeRegion) => {
       for (let step = 0; step < STEPS; step++) {
         if (unmade.length > 0 && random.below(10) === 0) {
           for (const kind of unmade.splice(random.below(unmade.length), 1)) {
-            const { name, isKeyed = false, kernel, create } = kind;
-            const act = create({ clock, region, kernel });
-            const twin = create({ clock: quiet, region: Region.create(), kernel });
+            const { name, isKeyed = false, kernel, stats, create } = kind;
+            const act = create({ clock, region, kernel, stats });
+            const twin = create({ clock: quiet, region: Region.create(), kernel, stats });
             pairs.push({ name: `${name} (${kernel})`, isKeyed, act, twin });
           }
         }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type KernelName, ManualClock, type Reservation } from '../../src/index.ts';
+import { mostBeyond, type Returned } from '../oracle/bound.ts';
 import { type Limit, type Make, PROMISING, type Subject } from '../support/promising.ts';
 import { part, Random, SEED } from '../support/random.ts';
 
@@ -9,7 +10,7 @@ import { part, Random, SEED } from '../support/random.ts';
 // says when that instant has come.
 
 interface Admitted {
-  readonly at: number;
+  readonly atUs: number;
   n: number;
 }
 interface Promised {
@@ -18,7 +19,6 @@ interface Promised {
   seenUs: number;
 }
 
-const SECOND = 1e6;
 const KERNELS = ['wasm', 'atomics'] as const;
 /** Half a tick for each change, and the rounding of instants to doubles. */
 const TOLERANCE = 1e-3;
@@ -28,9 +28,9 @@ class Run {
   readonly #clock = ManualClock.create();
   readonly #subject: Subject;
   #limits: Limit[];
-  readonly history: { at: number; limits: readonly Limit[] }[] = [];
+  readonly history: { atUs: number; limits: readonly Limit[] }[] = [];
   readonly admitted: Admitted[] = [];
-  readonly returned: { at: number; n: number; taken: number }[] = [];
+  readonly returned: Returned[] = [];
   #promised: Promised[] = [];
   promises = 0;
   cancelled = 0;
@@ -46,7 +46,7 @@ class Run {
     const limits: [Limit, ...Limit[]] = [limit()];
     while (limits.length < count) limits.push(limit());
     this.#limits = limits;
-    this.history.push({ at: this.#now, limits });
+    this.history.push({ atUs: this.#now, limits });
     this.#subject = make(limits, this.#clock, kernel);
   }
 
@@ -65,7 +65,7 @@ class Run {
         one.seenUs = this.#now;
         return true;
       }
-      this.admitted.push({ at: Math.max(dueUs, one.seenUs), n: one.n });
+      this.admitted.push({ atUs: Math.max(dueUs, one.seenUs), n: one.n });
       return false;
     });
   }
@@ -90,7 +90,7 @@ class Run {
   }
 
   #admit(n: number): void {
-    if (n > 0) this.admitted.push({ at: this.#now, n });
+    if (n > 0) this.admitted.push({ atUs: this.#now, n });
   }
 
   #reserve(n: number): void {
@@ -121,7 +121,7 @@ class Run {
     const n = 1 + this.#random.below(Math.floor(last.n));
     this.#subject.limiter.returnTokens(n);
     last.n -= n;
-    this.returned.push({ at: this.#now, n, taken: last.at });
+    this.returned.push({ atUs: this.#now, n, takenUs: last.atUs });
   }
 
   #change(times: number): void {
@@ -141,7 +141,7 @@ class Run {
 
   #put(): void {
     this.#subject.change(this.#limits);
-    this.history.push({ at: this.#now, limits: this.#limits });
+    this.history.push({ atUs: this.#now, limits: this.#limits });
   }
 
   /** Ends every pause and serves what is promised. */
@@ -153,55 +153,20 @@ class Run {
       this.settle();
       this.#admit(this.#subject.limiter.consumeOrDrain(20));
     }
-    for (const { at, n } of this.#promised.map(({ reservation, n: tokens }) => ({
-      at: reservation.dueUs,
-      n: tokens,
-    }))) {
-      this.admitted.push({ at, n });
+    for (const { reservation, n } of this.#promised) {
+      this.admitted.push({ atUs: reservation.dueUs, n });
     }
     return this.#promised.length;
-  }
-
-  /** How many tokens a limit lets through until each of these instants, which ascend. */
-  #flowUntil(limit: number, instants: readonly number[]): number[] {
-    let [from, next, flowed] = [this.history[0]?.at ?? 0, 1, 0];
-    const rate = () => (this.history[next - 1]?.limits[limit]?.rate ?? 0) / SECOND;
-    return instants.map((at) => {
-      for (let end = this.history[next]?.at; end !== undefined && end <= at; ) {
-        flowed += (end - from) * rate();
-        from = end;
-        end = this.history[++next]?.at;
-      }
-      return flowed + (at - from) * rate();
-    });
   }
 
   /** How far the worst interval exceeds the bound of a limit. */
   excess(limit: number): { over: number; text: string } {
     const most = Math.max(...this.history.map(({ limits }) => limits[limit]?.burst ?? 0));
-    const sorted = [...this.admitted].sort((x, y) => x.at - y.at);
-    const instants = sorted.map(({ at }) => at);
-    const flows = this.#flowUntil(limit, instants);
-    let worst = { over: Number.NEGATIVE_INFINITY, text: '' };
-    for (const [i, start] of instants.entries()) {
-      // A return may move a promise to the instant itself, rounded up.
-      const returned = this.returned.filter(({ at, taken }) => taken < start && at >= start - 1);
-      let sum = 0;
-      for (let last = i; last < sorted.length; last++) {
-        const { at, n } = sorted[last] as Admitted; // never out of bounds
-        sum += n;
-        let extra = 0;
-        for (const one of returned) if (one.at <= at) extra += one.n;
-        const over = sum - most - ((flows[last] ?? 0) - (flows[i] ?? 0)) - extra;
-        if (over > worst.over) {
-          worst = {
-            over,
-            text: `${sum} from ${start} to ${at} us, burst ${most}, returned ${extra}`,
-          };
-        }
-      }
-    }
-    return worst;
+    const rates = this.history.map(({ atUs, limits }) => ({
+      ...{ atUs, rate: limits[limit]?.rate ?? 0 },
+    }));
+    const { beyond, text } = mostBeyond(this.admitted, rates, this.returned);
+    return { over: beyond - most, text: `${text}, burst ${most}` };
   }
 }
 

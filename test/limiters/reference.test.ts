@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, test } from 'vitest';
 import { LeakyBucket, ManualClock, TokenBucket } from '../../src/index.ts';
+import type { Limit } from '../oracle/contents.ts';
 import { BucketWalk, type Step } from '../support/bucket-walk.ts';
 import { part, SEED } from '../support/random.ts';
-import type { ReferenceLimit } from '../support/reference-bucket.ts';
 
 /** Number of walks per check, and maximum number of steps in each. */
 const WALKS = { seed: SEED, numRuns: part(500, 100) };
@@ -32,7 +32,7 @@ const exactWaitMs = fc.oneof(
 interface Steps {
   readonly tokens: fc.Arbitrary<number>;
   readonly ms: fc.Arbitrary<number>;
-  readonly limit?: fc.Arbitrary<ReferenceLimit>;
+  readonly limit?: fc.Arbitrary<Limit>;
   /** Whether the clock may jump by months and years. Default true. */
   readonly leaps?: boolean;
 }
@@ -42,7 +42,7 @@ function steps({ tokens: n, ms, limit, leaps = true }: Steps): fc.Arbitrary<Step
   const step: fc.Arbitrary<Step>[] = [
     fc.record({ call: fc.constantFrom('tryConsume', 'consumeOrDrain', 'decide'), n }),
     fc.record({ call: fc.constantFrom('acquire', 'reserve'), n, maxWaitMs }),
-    fc.record({ call: fc.constantFrom('returnTokens', 'look'), n }),
+    fc.record({ call: fc.constantFrom('returnTokens', 'charge', 'look'), n }),
     fc.record({ call: fc.constant('cancel'), which: fc.nat(5) }),
     fc.record({ call: fc.constant('move'), ms }),
     fc.record({ call: fc.constant('move'), ms: ms.map((span) => -span) }),
@@ -54,7 +54,7 @@ function steps({ tokens: n, ms, limit, leaps = true }: Steps): fc.Arbitrary<Step
 }
 
 interface Start {
-  readonly limit: fc.Arbitrary<ReferenceLimit>;
+  readonly limit: fc.Arbitrary<Limit>;
   readonly steps: fc.Arbitrary<Step[]>;
   /** The smallest fraction of a token that a bucket may start with. Default 1/4. */
   readonly grain?: number;

@@ -74,7 +74,7 @@ async function load(
       if (!('admissions' in event)) return;
       admissions.push(...event.admissions);
       if (event.type !== 'done') return;
-      warmedUp = event.warmUp.sent;
+      warmedUp = event.warmUp?.sent ?? 0;
       resolve(event.tally);
     });
   });

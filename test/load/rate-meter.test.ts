@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { RateMeter } from '../../src/load/measure/rate-meter.ts';
+import { RateMeter } from '../../src/load/measure/admissions.ts';
 
 const SECOND = 1e6;
 const START = 5 * SECOND;

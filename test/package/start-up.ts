@@ -1,4 +1,6 @@
+import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { findNode } from '../../bench/node-version.ts';
 import type { Project } from './project.ts';
 
 /** What the first import costs a new thread: medians over the threads. */
@@ -9,6 +11,9 @@ export interface StartUp {
 }
 
 const THREADS = 20;
+
+/** A Node.js with a compile cache, which 22.1 was the first to have. */
+const WITH_CACHE = 24;
 
 /** Imports each module in threads of its own, in turn. The heap is measured after collection. */
 const PROGRAM = `
@@ -49,7 +54,10 @@ console.log(JSON.stringify(modules.map(({ what, samples }) => (
 ))));
 `;
 
-/** Measures the import of the main entry point in a worker, beside that of an empty module. */
+/**
+ * Measures the import of the main entry point in a worker, beside that of an empty module: with this
+ * Node.js, then with one that can keep compiled code on disk, without and with that cache.
+ */
 export async function measureStartUp(project: Project): Promise<readonly StartUp[]> {
   project.write('start-up.mjs', PROGRAM);
   // The cost of the module loader itself, which a thread starts with its first import.
@@ -59,10 +67,22 @@ export async function measureStartUp(project: Project): Promise<readonly StartUp
     '--eval',
     "process.stdout.write(import.meta.resolve('zerotime'))",
   ]);
-  const printed = await project.run(process.execPath, ['start-up.mjs', entry, empty]);
-  const [zerotime, nothing] = JSON.parse(printed) as [StartUp, StartUp];
+  const measure = async (binary: string, on: string, env = process.env): Promise<StartUp[]> => {
+    const printed = await project.run(binary, ['start-up.mjs', entry, empty], env);
+    const [zerotime, nothing] = JSON.parse(printed) as [StartUp, StartUp];
+    return [
+      { ...zerotime, what: `zerotime, ${on}` },
+      { ...nothing, what: `an empty module, ${on}` },
+    ];
+  };
+  const { version, binary } = await findNode(WITH_CACHE);
+  const on = `Node.js ${version.slice(1).split('.', 1)[0]}`;
+  const cached = { ...process.env, NODE_COMPILE_CACHE: join(project.folder, 'compiled') };
+  // The first process fills the cache.
+  await measure(binary, on, cached);
   return [
-    { ...zerotime, what: 'zerotime' },
-    { ...nothing, what: 'an empty module' },
+    ...(await measure(process.execPath, `Node.js ${process.versions.node.split('.', 1)[0]}`)),
+    ...(await measure(binary, on)),
+    ...(await measure(binary, `${on} with a compile cache`, cached)),
   ];
 }

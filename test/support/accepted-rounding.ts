@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
+import type { Limit } from '../oracle/contents.ts';
 import { Rational } from './rational.ts';
-import type { ReferenceLimit } from './reference-bucket.ts';
 
 const TICKS_PER_SECOND = 4096e6;
 const MORE_THAN_A_TICK_US = 1 / 2048;
@@ -24,7 +24,7 @@ export class AcceptedRounding {
   }
 
   /** Accepts this many ticks more, of a bucket with this limit. */
-  allow(ticks: number, limit: ReferenceLimit): void {
+  allow(ticks: number, limit: Limit): void {
     if (!this.#isRounded || !('rate' in limit)) return;
     const ticksPerToken = Math.max(1, Math.round(TICKS_PER_SECOND / limit.rate));
     this.#tokens = this.#tokens.plus(Rational.of(ticks).over(Rational.of(ticksPerToken)));
@@ -52,7 +52,7 @@ export class AcceptedRounding {
     what: string,
     ours: number,
     exactUs: Rational | undefined,
-    limit: ReferenceLimit,
+    limit: Limit,
     nowUs: number,
   ): void {
     // Instants are doubles too: the larger they are, the coarser.

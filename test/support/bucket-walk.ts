@@ -6,18 +6,20 @@ import {
   type Reservation,
   type TokenBucket,
 } from '../../src/index.ts';
+import { toNumber } from '../oracle/calls.ts';
+import type { Limit } from '../oracle/contents.ts';
+import { type Promised, TokenBucketOracle } from '../oracle/token-bucket.ts';
 import { AcceptedRounding } from './accepted-rounding.ts';
 import { Rational } from './rational.ts';
-import { type Promised, ReferenceBucket, type ReferenceLimit } from './reference-bucket.ts';
 
 /** One call on the bucket, or one change of its clock or limit. */
 export type Step =
   | { readonly call: 'tryConsume' | 'consumeOrDrain' | 'decide'; readonly n: number }
   | { readonly call: 'acquire' | 'reserve'; readonly n: number; readonly maxWaitMs: number }
-  | { readonly call: 'returnTokens' | 'look'; readonly n: number }
+  | { readonly call: 'returnTokens' | 'charge' | 'look'; readonly n: number }
   | { readonly call: 'cancel'; readonly which: number }
   | { readonly call: 'move'; readonly ms: number }
-  | { readonly call: 'reconfigure'; readonly limit: ReferenceLimit };
+  | { readonly call: 'reconfigure'; readonly limit: Limit };
 
 const TOO_BIG = /^n must be at most /;
 /** A bucket renews its record every 2^52 ticks, which is 6 to 19 days. */
@@ -37,7 +39,7 @@ interface Held {
 export class BucketWalk {
   readonly #bucket: TokenBucket | LeakyBucket;
   readonly #clock: ManualClock;
-  readonly #reference: ReferenceBucket;
+  readonly #reference: TokenBucketOracle;
   readonly #rounded: boolean;
   readonly #rounding: AcceptedRounding;
   readonly #held: Held[] = [];
@@ -47,13 +49,13 @@ export class BucketWalk {
   constructor(
     bucket: TokenBucket | LeakyBucket,
     clock: ManualClock,
-    limit: ReferenceLimit,
+    limit: Limit,
     initial: number,
     rounded: boolean,
   ) {
     this.#bucket = bucket;
     this.#clock = clock;
-    this.#reference = new ReferenceBucket(limit, initial, () => clock.now());
+    this.#reference = new TokenBucketOracle(limit, initial, () => clock.now());
     this.#rounded = rounded;
     this.#rounding = new AcceptedRounding(rounded);
     this.#sinceUs = clock.now();
@@ -108,6 +110,9 @@ export class BucketWalk {
         bucket.returnTokens(step.n);
         reference.putBack(step.n);
         break;
+      case 'charge':
+        this.#charge(step.n);
+        break;
       case 'look':
         for (const held of this.#held) this.#due(held);
         this.#rounding.sameTokens('balance', bucket.balance(), reference.balance());
@@ -143,7 +148,7 @@ export class BucketWalk {
   /** Checks the result of a call that may wait, and updates the reference. */
   #checkWait(n: number, maxWaitMs: number, waitMs: number | undefined): Promised | undefined {
     const { limit } = this.#reference;
-    const exactUs = n === 0 ? Rational.ZERO : this.#reference.waitUs(n);
+    const exactUs = this.#reference.waitToTakeUs(n);
     if (exactUs === undefined) {
       expect(waitMs, 'more than the burst').toBe(undefined);
       return undefined;
@@ -162,6 +167,12 @@ export class BucketWalk {
     if (waitMs === undefined) return undefined;
     this.#sameMs('wait', waitMs, exactUs);
     return this.#reference.take(n);
+  }
+
+  #charge(n: number): void {
+    const debtMs = this.#bucket.charge(n);
+    this.#reference.take(n);
+    if (n > 0) this.#sameMs('charge', debtMs, this.#reference.waitUs(0));
   }
 
   #drain(n: number): void {
@@ -203,14 +214,14 @@ export class BucketWalk {
     // Where all is rounded, a fill may come one interval sooner.
     if (ours.waitMs === 0 || this.#rounded) return;
     const { recordUs, recordNumber } = this.#reference;
-    if (dueUs === undefined && recordNumber > theirs.recordNumber) held.pastUs ??= recordUs;
+    if (dueUs === 'past' && recordNumber > theirs.recordNumber) held.pastUs ??= recordUs;
     if (held.pastUs !== undefined) expect(ours.dueUs).toBeLessThanOrEqual(held.pastUs);
-    else if (dueUs === undefined) expect(ours.dueUs).toBeLessThanOrEqual(recordUs);
+    else if (dueUs === 'past') expect(ours.dueUs).toBeLessThanOrEqual(recordUs);
     else {
-      const latestUs = dueUs?.toNumber() ?? Number.POSITIVE_INFINITY;
+      const latestUs = toNumber(dueUs);
       held.wasKept ||= this.#reference.wasKept(theirs);
       const oursUs = held.wasKept ? Math.max(ours.dueUs, latestUs) : ours.dueUs;
-      this.#sameMs('dueUs', oursUs / 1000, dueUs ?? undefined);
+      this.#sameMs('dueUs', oursUs / 1000, dueUs);
     }
   }
 
@@ -236,10 +247,10 @@ export class BucketWalk {
     } else if (!this.#rounded) {
       expect(cancelled, 'cancel of the latest reservation').toBe(true);
     }
-    if (cancelled) this.#reference.cancel(held.theirs);
+    if (cancelled) this.#reference.undo(held.theirs);
   }
 
-  #reconfigure(limit: ReferenceLimit): void {
+  #reconfigure(limit: Limit): void {
     const bucket = this.#bucket;
     if (bucket instanceof LeakyBucket) {
       if ('rate' in limit) bucket.reconfigure({ rate: limit.rate, slack: limit.burst - 1 });

@@ -1,8 +1,10 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { thisVersion } from '../../load/measure/machine.ts';
 import { aboutThisRun } from '../about.ts';
 import {
   checkOutputs,
   deliver,
+  EXIT,
   parseOutputPath,
   parseOutputPathOrStdout,
   SAFE_OUTPUT,
@@ -15,8 +17,6 @@ import { pageOf } from './page.ts';
 import { readRun } from './recorded-run.ts';
 import { renderSummary } from './summary.ts';
 import { type CompareGates, findingOf, nameOf } from './verdict.ts';
-
-const EXIT_GATE_FAILED = 3;
 
 const HELP = `
 Each file is a result of 'zerotime load --json FILE', or of 'drive' as JSON. The first one is the
@@ -60,7 +60,7 @@ function parseSides(words: string[], command: Command): string[][] {
 }
 
 /** The subcommand `compare`. */
-export function compareCommand(version: string): Command {
+export function compareCommand(): Command {
   return new Command('compare')
     .configureOutput(SAFE_OUTPUT)
     .description('Compare results of load and tell real differences from chance.')
@@ -91,12 +91,12 @@ export function compareCommand(version: string): Command {
       const { json, report } = given;
       const sides = parseSides(files, command);
       checkOutputs(command, { json, report }, sides.flat());
-      process.exitCode = await compare(sides, given, version);
+      process.exitCode = await compare(sides, given);
     });
 }
 
 /** Prints and writes the comparison; returns the exit code. */
-function compare(files: readonly string[][], given: CommandOptions, version: string) {
+function compare(files: readonly string[][], given: CommandOptions) {
   const { json, report } = given;
   return deliver({
     json,
@@ -106,20 +106,20 @@ function compare(files: readonly string[][], given: CommandOptions, version: str
     },
     summary: renderSummary,
     files: (comparison) => [
-      { path: json, write: (path) => writeJson(path, jsonOf(comparison, version)) },
-      { path: report, write: (path) => writePage(path, pageOf(comparison, aboutThisRun(version))) },
+      { path: json, write: (path) => writeJson(path, jsonOf(comparison)) },
+      { path: report, write: (path) => writePage(path, pageOf(comparison, aboutThisRun())) },
     ],
     exitCode: ({ others }) =>
-      others.some(({ failures }) => failures.length > 0) ? EXIT_GATE_FAILED : 0,
+      others.some(({ failures }) => failures.length > 0) ? EXIT.gateFailed : EXIT.ok,
   });
 }
 
 const UNITS = { latency: 'ms', rate: 'perSecond', errors: 'share' } as const;
 
-function jsonOf(comparison: Comparison, version: string): object {
+function jsonOf(comparison: Comparison): object {
   const { baseline, others, allowed, remarks } = comparison;
   return {
-    zerotime: version,
+    zerotime: thisVersion(),
     baseline: baseline.runs.map(({ path }) => path),
     allowed,
     remarks,

@@ -1,5 +1,6 @@
 import { type ComparisonLine, compareRuns } from '../../load/judge/comparison.ts';
 import type { Noun } from '../format.ts';
+import type { Verdict } from '../report/page.ts';
 import type { RecordedRun } from './recorded-run.ts';
 import { type CompareGates, failedGates, findingOf, nameOf, undecidedGate } from './verdict.ts';
 
@@ -70,6 +71,8 @@ export interface SideComparison {
 export interface Comparison {
   /** What the runs count. */
   readonly noun: Noun;
+  /** Whether the runs are as fast as possible. They have rounds, and no latency. */
+  readonly isClosed: boolean;
   readonly baseline: Side;
   readonly others: readonly SideComparison[];
   /** Conditions that differ and were allowed to. */
@@ -104,7 +107,7 @@ export function compareSides(
   const [baseline, ...others] = sides;
   if (baseline === undefined) throw new TypeError('sides must not be empty');
   const runs = sides.flatMap((side) => side.runs);
-  checkLoops(runs);
+  const isClosed = areClosed(runs);
   const noun = runs.every((run) => run.noun === 'calls') ? 'calls' : 'requests';
   const differing = mismatches(runs, ({ conditions }) => conditions);
   const refused = differing.filter(({ name }) => !allow.has(name));
@@ -118,6 +121,7 @@ export function compareSides(
   const left = new Set(compared.flatMap((one) => one.left));
   return {
     noun,
+    isClosed,
     baseline,
     others: compared.map(({ side, lines: all, left: without }) => {
       const lines = all.filter((line) => !without.includes(nameOf(line)));
@@ -144,10 +148,10 @@ export function compareSides(
 }
 
 /** Runs at a rate have latencies, others have rounds: nothing to compare. */
-function checkLoops(runs: readonly RecordedRun[]): void {
+function areClosed(runs: readonly RecordedRun[]): boolean {
   const closed = runs.find(({ rounds }) => rounds !== undefined);
   const open = runs.find(({ rounds }) => rounds === undefined);
-  if (closed === undefined || open === undefined) return;
+  if (closed === undefined || open === undefined) return open === undefined;
   throw new NotComparableError(
     `these runs are not comparable: ${closed.path} is as fast as possible, ${open.path} at a rate`,
   );
@@ -162,24 +166,23 @@ function refusal(refused: readonly Mismatch[]): string {
   ].join('\n');
 }
 
-/** Summarizes the findings with their figures: `slower: p50, p99; lower: rate`. */
-export function findingText(lines: readonly ComparisonLine[]): string {
+/** The findings about a side, such as `slower: p50, p99; lower: rate`, and the gates that failed. */
+export function verdictsOf({ lines, failures }: SideComparison): [Verdict, ...Verdict[]] {
   const seen = lines.filter((line) => findingOf(line).isBetter !== undefined);
   const pairs = seen.map((line) => [findingOf(line).text, nameOf(line)] as const);
-  return grouped(pairs, ': ') || 'no difference seen';
-}
-
-/** Whether no figure is worse than in the baseline. */
-export function isNoWorse({ lines, failures }: SideComparison): boolean {
-  return failures.length === 0 && lines.every((line) => findingOf(line).isBetter !== false);
+  const isNoWorse =
+    failures.length === 0 && lines.every((line) => findingOf(line).isBetter !== false);
+  return [
+    { isGood: isNoWorse, text: grouped(pairs, ': ') || 'no difference seen' },
+    ...failures.map((text) => ({ isGood: false, text: `gate failed: ${text}` })),
+  ];
 }
 
 /** The assumptions behind the intervals, as sentences. */
-export function assumptions({ noun, baseline, others }: Comparison): string[] {
+export function assumptions({ noun, isClosed, baseline, others }: Comparison): string[] {
   const counts = others.map(({ side }) => baseline.runs.length + side.runs.length);
   const spread =
     'With several runs per side, intervals come from the spread between runs (Welch) and assume that runs are independent.';
-  const isClosed = baseline.runs.some(({ rounds }) => rounds !== undefined);
   const more = 'Give several runs per side: a1.json a2.json vs b1.json b2.json.';
   const single = isClosed
     ? 'With one run per side, intervals come from the spread between the rounds of each run. They assume that ' +

@@ -5,10 +5,9 @@ import type { LineChart, Page, Section } from '../report/page.ts';
 import {
   assumptions,
   type Comparison,
-  findingText,
-  isNoWorse,
   type Side,
   type SideComparison,
+  verdictsOf,
 } from './comparison.ts';
 import type { RecordedRun } from './recorded-run.ts';
 import { changeText, findingOf, intervalText, nameOf, valueText } from './verdict.ts';
@@ -20,15 +19,17 @@ interface ColouredRun extends ReturnType<typeof sideLook> {
 
 /** The page of `--report`. */
 export function pageOf(comparison: Comparison, about: About): Page {
-  const { noun, baseline, others, allowed, remarks } = comparison;
-  const isClosed = baseline.runs.some(({ rounds }) => rounds !== undefined);
+  const { noun, isClosed, baseline, others, allowed, remarks } = comparison;
   const sides = [baseline, ...others.map(({ side }) => side)];
   const runs = sides.flatMap(coloured);
   return {
     title: `${sides.map(({ name }) => name).join(' vs ')}`,
     verdicts: [
       ...allowed.map((text) => ({ isGood: true, isNote: true, text: `Differs: ${text}` })),
-      ...others.flatMap(verdictsOf),
+      ...others.flatMap((one) => {
+        const [{ isGood, text }, ...failures] = verdictsOf(one);
+        return [{ isGood, text: `${one.side.name}: ${text}` }, ...failures];
+      }),
     ],
     facts: [
       ['Baseline', baseline.name],
@@ -40,7 +41,6 @@ export function pageOf(comparison: Comparison, about: About): Page {
         heading: 'All runs',
         verdicts: remarks.map((text) => ({ isGood: false, text })),
         table: runTable(runs, noun),
-        // Runs as fast as possible have no latency.
         charts: isClosed ? [] : [latencyChart(runs, noun), curve(runs, noun)],
         notes: assumptions(comparison),
       },
@@ -48,13 +48,6 @@ export function pageOf(comparison: Comparison, about: About): Page {
     circumstances: [['Command', about.commandLine], ...aboutFacts(about)],
     footer: `zerotime ${about.version} compare`,
   };
-}
-
-function verdictsOf(one: SideComparison): Page['verdicts'] {
-  return [
-    { isGood: isNoWorse(one), text: `${one.side.name}: ${findingText(one.lines)}` },
-    ...one.failures.map((text) => ({ isGood: false, text: `gate failed: ${text}` })),
-  ];
 }
 
 function coloured({ runs }: Side, at: number): ColouredRun[] {

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { decodeFromCompressedBase64 } from 'hdr-histogram-js';
 import type { RunFigures } from '../../load/judge/comparison.ts';
-import type { FitnessLimit } from '../../load/judge/fitness.ts';
+import type { DriveResult } from '../../load/judge/drive-result.ts';
 import { safeText } from '../../load/plan/redact.ts';
 import type { Noun } from '../format.ts';
 import { limitText } from '../load/verdict.ts';
+import { middleOf } from '../report/distributions.ts';
 
 /** The compared parts of a `--json` file. */
 export interface RecordedRun extends RunFigures {
@@ -23,8 +24,6 @@ export interface RecordedRun extends RunFigures {
   readonly maxByTime: readonly (readonly [atS: number, ms: number])[];
 }
 
-type Data = Readonly<Record<string, unknown>>;
-
 /** @throws Error that names the file, if it is not a load result */
 export function readRun(path: string): RecordedRun {
   let data: unknown;
@@ -34,61 +33,94 @@ export function readRun(path: string): RecordedRun {
     throw new Error(`${path} cannot be read as JSON: ${(error as Error).message}`);
   }
   try {
-    return recordedRun(path, data);
+    checkShape('run', data, RESULT);
+    return recordedRun(path, data as DriveResult); // as checked
   } catch (error) {
     throw new Error(`${path} is not a result of zerotime load --json: ${(error as Error).message}`);
   }
 }
 
-function recordedRun(path: string, data: unknown): RecordedRun {
-  const run = valueAt({ run: data }, 'run', 'object');
-  const { request, ...options } = valueAt(run, 'options', 'object');
-  const noun = isObject(request) ? 'requests' : 'calls';
-  return {
-    path,
-    noun,
-    sent: valueAt(run, 'calls.sent', 'number'),
-    elapsedMs: valueAt(run, 'elapsedMs', 'number'),
-    admittedPer100Ms: valueAt(run, 'admittedPer100Ms', 'list of numbers'),
-    succeeded: valueAt(run, 'calls.succeeded', 'number'),
-    failed: valueAt(run, 'calls.failed', 'number'),
-    latency: decodeFromCompressedBase64(valueAt(run, 'times.latency.hdrHistogram', 'text')),
-    partsMs: new Map(
-      PARTS.map(([percentile, name]) => {
-        return [percentile, latencyByTime(run['latencyByTime'], name).map(([, ms]) => ms)];
-      }),
-    ),
-    rounds: roundsOf(run['closed']),
-    conditions: conditionsOf({
-      url:
-        run['embeddedServer'] === true
-          ? 'the embedded server'
-          : safeText(valueAt(run, 'url', 'text')),
-      arrivals: run['arrivals'],
-      processes: run['processes'],
-      ...options,
-      ...(isObject(request) && request),
-    }),
-    circumstances: circumstancesOf(run, hashesOf(run)),
-    doubts: doubtsOf(run, valueAt(run, 'options.durationMs', 'number'), noun),
-    p99ByTime: latencyByTime(run['latencyByTime'], 'p99Ms'),
-    maxByTime: latencyByTime(run['latencyByTime'], 'maxMs'),
+/** What a value must be. A list has the shape of its elements; with `?`, the value may be missing. */
+type Shape = 'number' | 'number?' | 'text' | readonly [Shape] | { readonly [name: string]: Shape };
+
+/** The parts of a result that are read here. An older version may lack the others. */
+const RESULT: Shape = {
+  options: { durationMs: 'number' },
+  calls: { sent: 'number', succeeded: 'number', failed: 'number' },
+  elapsedMs: 'number',
+  admittedPer100Ms: ['number'],
+  times: { latency: { hdrHistogram: 'text' } },
+  url: 'text',
+  'latencyByTime?': [
+    {
+      ...{ startsAfterMs: 'number', endsAfterMs: 'number' },
+      ...{ p50Ms: 'number?', p90Ms: 'number?', p99Ms: 'number?', maxMs: 'number?' },
+    },
+  ],
+  'closed?': { rounds: [{ callsPerSecond: 'number' }] },
+};
+
+/** @throws Error that names the part without this shape */
+function checkShape(path: string, value: unknown, shape: Shape): void {
+  const must = (isRight: boolean, what: string) => {
+    if (!isRight) throw new Error(`${path} must be ${what}, got ${textOf(value)}`);
   };
+  if (shape === 'text') must(typeof value === 'string', 'text');
+  else if (typeof shape === 'string') {
+    must(typeof value === 'number' || (shape === 'number?' && value == null), 'a number');
+  } else if (Array.isArray(shape)) {
+    must(Array.isArray(value), 'a list');
+    for (const [at, one] of (value as unknown[]).entries()) {
+      checkShape(`${path}.${at}`, one, shape[0]);
+    }
+  } else {
+    must(isObject(value), 'an object');
+    for (const [key, part] of Object.entries(shape)) {
+      const name = key.replace('?', '');
+      const own = (value as Data)[name];
+      if (name !== key && own == null) continue;
+      checkShape(path === 'run' ? name : `${path}.${name}`, own, part);
+    }
+  }
 }
 
-/** The percentiles of a part of a run. */
-const PARTS = [
-  [50, 'p50Ms'],
-  [90, 'p90Ms'],
-  [99, 'p99Ms'],
-] as const;
+type Data = Readonly<Record<string, unknown>>;
 
-/** Calls per second in each round of a run as fast as possible; otherwise undefined. */
-function roundsOf(closed: unknown): number[] | undefined {
-  if (!isObject(closed)) return undefined;
-  const { rounds } = closed;
-  if (!Array.isArray(rounds)) throw new Error('closed.rounds must be a list');
-  return rounds.map((_, at) => valueAt(closed, `rounds.${at}.callsPerSecond`, 'number'));
+function recordedRun(path: string, run: DriveResult): RecordedRun {
+  const { calls, elapsedMs, admittedPer100Ms, closed } = run;
+  const { request, ...options } = run.options;
+  const noun = request ? 'requests' : 'calls';
+  const byTime = (field: 'p50Ms' | 'p90Ms' | 'p99Ms' | 'maxMs') =>
+    (run.latencyByTime ?? []).flatMap((slot) => {
+      const ms = slot[field] ?? undefined;
+      return ms === undefined ? [] : [[middleOf(slot), ms] as const];
+    });
+  const parts = (field: 'p50Ms' | 'p90Ms' | 'p99Ms') => byTime(field).map(([, ms]) => ms);
+  return {
+    ...calls,
+    path,
+    noun,
+    elapsedMs,
+    admittedPer100Ms,
+    latency: decodeFromCompressedBase64(run.times.latency.hdrHistogram),
+    partsMs: new Map([
+      [50, parts('p50Ms')],
+      [90, parts('p90Ms')],
+      [99, parts('p99Ms')],
+    ]),
+    rounds: closed?.rounds.map(({ callsPerSecond }) => callsPerSecond),
+    conditions: conditionsOf({
+      url: run.embeddedServer ? 'the embedded server' : safeText(run.url),
+      arrivals: run.arrivals,
+      processes: run.processes,
+      ...options,
+      ...request,
+    }),
+    circumstances: circumstancesOf(run),
+    doubts: doubtsOf(run, noun),
+    p99ByTime: byTime('p99Ms'),
+    maxByTime: byTime('maxMs'),
+  };
 }
 
 /** See `safeHeaders`. */
@@ -96,11 +128,15 @@ const HASHES = /\bhash:[0-9a-f]{8}\b/g;
 /** Units to strip from names: `ratePerSecond` becomes `rate`. */
 const UNIT = /(PerSecond|Ms|Bytes)$/;
 
+/** The hashes of secret headers are hidden: a token that was renewed is no other load. */
 function conditionsOf(terms: Data): ReadonlyMap<string, string> {
   return new Map(
     Object.entries(terms)
-      .filter(([, value]) => value !== null && value !== undefined)
-      .map(([name, value]) => [name.replace(UNIT, ''), withoutHashes(conditionText(value))]),
+      .filter(([, value]) => value != null)
+      .map(([name, value]) => [
+        name.replace(UNIT, ''),
+        conditionText(value).replaceAll(HASHES, '***'),
+      ]),
   );
 }
 
@@ -113,51 +149,29 @@ function conditionText(value: unknown): string {
   return textOf(rest);
 }
 
-/** Hides the hashes of secret headers: a token that was renewed is no other load. */
-function withoutHashes(text: string): string {
-  return text.replaceAll(HASHES, '***');
+function circumstancesOf({ zerotime, node, machine, options }: DriveResult) {
+  const hashes = (textOf(options).match(HASHES) ?? []).join(' ');
+  return new Map([
+    ['Node.js', String(node)],
+    ...(hashes === '' ? [] : [['secret headers', hashes] as const]),
+    ...(zerotime === undefined ? [] : [['zerotime', String(zerotime)] as const]),
+    ...(isObject(machine) ? [['machine', Object.values(machine).join(', ')] as const] : []),
+  ]);
 }
 
-/** The hashes of secret headers. */
-function hashesOf({ options }: Data): string {
-  return (textOf(options).match(HASHES) ?? []).join(' ');
-}
-
-function circumstancesOf(run: Data, hashes: string): ReadonlyMap<string, string> {
-  const { zerotime, node, machine } = run;
-  const known: [string, string][] = [['Node.js', String(node)]];
-  if (hashes !== '') known.push(['secret headers', hashes]);
-  if (zerotime !== undefined) known.push(['zerotime', String(zerotime)]);
-  if (isObject(machine)) known.push(['machine', Object.values(machine).join(', ')]);
-  return new Map(known);
-}
-
-function doubtsOf(run: Data, durationMs: number, noun: Noun): string[] {
-  const { fitness, guarantee, interrupted } = run;
-  const elapsedMs = valueAt(run, 'elapsedMs', 'number');
-  const limits = isObject(fitness) && Array.isArray(fitness['limits']) ? fitness['limits'] : [];
+function doubtsOf(run: DriveResult, noun: Noun): string[] {
+  const { fitness, guarantee, interrupted, elapsedMs } = run;
+  const { durationMs } = run.options;
   // Allow for threads that learn of the end slightly late.
   const isShort = elapsedMs < 0.99 * durationMs;
-  // As the result of `drive` has them; `limitText` has no text for others.
-  const texts = limits
-    .filter(isObject)
-    .map((limit) => limitText(limit as unknown as FitnessLimit, noun) ?? String(limit['kind']));
+  // `limitText` has no text for the limits of another version.
+  const texts = (fitness?.limits ?? []).map((limit) => limitText(limit, noun) ?? `${limit.kind}`);
   return [
-    ...(isObject(guarantee) && guarantee['held'] === false ? ['the guarantee was broken'] : []),
+    ...(guarantee?.held === false ? ['the guarantee was broken'] : []),
     ...(isShort ? [`ended after ${Math.round(elapsedMs)} ms of ${durationMs}`] : []),
-    ...(!isShort && interrupted === true ? ['ended early'] : []),
+    ...(!isShort && interrupted ? ['ended early'] : []),
     ...(texts.length === 0 ? [] : [`not fit to measure: ${texts.join('; ')}`]),
   ];
-}
-
-function latencyByTime(slots: unknown, name: string): RecordedRun['p99ByTime'] {
-  if (!Array.isArray(slots)) return [];
-  const known = slots.filter(isObject).filter((slot) => slot[name] !== null);
-  return known.map((slot) => {
-    const middleMs =
-      (valueAt(slot, 'startsAfterMs', 'number') + valueAt(slot, 'endsAfterMs', 'number')) / 2;
-    return [middleMs / 1_000, valueAt(slot, name, 'number')] as const;
-  });
 }
 
 function textOf(value: unknown): string {
@@ -166,29 +180,4 @@ function textOf(value: unknown): string {
 
 function isObject(value: unknown): value is Data {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-interface Types {
-  readonly object: Data;
-  readonly number: number;
-  readonly text: string;
-  readonly 'list of numbers': readonly number[];
-}
-
-const isNumber = (value: unknown) => typeof value === 'number';
-const IS: Readonly<Record<keyof Types, (value: unknown) => boolean>> = {
-  object: isObject,
-  number: isNumber,
-  text: (value) => typeof value === 'string',
-  'list of numbers': (value) => Array.isArray(value) && value.every(isNumber),
-};
-
-/** The value at a path such as `calls.sent`. */
-function valueAt<Type extends keyof Types>(data: Data, path: string, type: Type): Types[Type] {
-  const step = (value: unknown, name: string) =>
-    typeof value === 'object' && value !== null ? (value as Data)[name] : undefined;
-  const value = path.split('.').reduce<unknown>(step, data);
-  if (IS[type](value)) return value as Types[Type]; // as checked
-  const article = type === 'text' ? '' : type === 'object' ? 'an ' : 'a ';
-  throw new Error(`${path} must be ${article}${type}, got ${textOf(value)}`);
 }

@@ -1,14 +1,8 @@
 import type { ComparisonLine } from '../../load/judge/comparison.ts';
 import { safeTextLine } from '../../load/plan/redact.ts';
 import type { Noun } from '../format.ts';
-import { field, INDENT, type Paint, wrapped } from '../terminal.ts';
-import {
-  assumptions,
-  type Comparison,
-  findingText,
-  isNoWorse,
-  type SideComparison,
-} from './comparison.ts';
+import { field, INDENT, labelled, marked, type Paint, wrapped } from '../terminal.ts';
+import { assumptions, type Comparison, type SideComparison, verdictsOf } from './comparison.ts';
 import { changeText, findingOf, intervalText, nameOf, valueText } from './verdict.ts';
 
 const COLUMN = 11;
@@ -24,7 +18,7 @@ export function renderSummary(
 ): string[] {
   const { baseline, others, allowed, remarks } = comparison;
   const told = (label: string, texts: readonly string[]) =>
-    texts.map((text, at) => field(at === 0 ? label : '', safeTextLine(text)));
+    labelled(label, texts.map(safeTextLine));
   return [
     '',
     field('Baseline', paint.bold(safeTextLine(baseline.name))),
@@ -38,15 +32,14 @@ export function renderSummary(
 }
 
 function sideLines(one: SideComparison, noun: Noun, paint: Paint, columns: number): string[] {
-  const finding = findingText(one.lines);
-  const marked = isNoWorse(one) ? paint.good(`✔ ${finding}`) : paint.bad(`✘ ${finding}`);
   const cells = ['', 'baseline', 'compared', 'change'];
   const rest = columns < WIDE ? '' : `   ${'95 % confidence'.padEnd(INTERVAL)}`;
   return [
     field('Compared', paint.bold(safeTextLine(one.side.name))),
-    field('Verdict', marked),
-    ...one.failures.map((text) => field('', paint.bad(`✘ gate failed: ${text}`))),
-    ...(one.undecided === undefined ? [] : [field('', one.undecided)]),
+    ...labelled('Verdict', [
+      ...verdictsOf(one).map((verdict) => marked(verdict, paint)),
+      ...(one.undecided === undefined ? [] : [one.undecided]),
+    ]),
     '',
     paint.dim(rowOf(cells) + rest.trimEnd()),
     ...one.lines.flatMap((line) => lineRows(line, noun, paint, columns)),

@@ -1,11 +1,11 @@
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { HostRegion } from '../../host/host-region.ts';
 import { hashOf, type KeyInUse, keysInUse } from '../../host/keys-in-use.ts';
 import { shown } from '../../options.ts';
 import { countOf, formatCount, formatNumber, formatSpan } from '../format.ts';
 import { parseCount } from '../values.ts';
-import { KEY_TYPES, type KeyType, keyOf } from './requested-change.ts';
-import { onRegion, print, report } from './subcommand.ts';
+import { type KeyType, keyOf } from './requested-change.ts';
+import { keyTypeOption, onRegion, print, report } from './subcommand.ts';
 import { columns } from './summary.ts';
 
 const NOTES = `
@@ -31,11 +31,7 @@ export function keysCommand(): Command {
     .argument('<name>', 'the limiter')
     .argument('[keys...]', 'show these keys instead')
     .option('-t, --top <count>', 'how many to show', (text) => parseCount(text, range), 20)
-    .addOption(
-      new Option('--key-type <type>', 'the type of the keys in the program')
-        .choices(KEY_TYPES)
-        .default('string'),
-    )
+    .addOption(keyTypeOption('keys'))
     .addHelpText('after', NOTES)
     .action((path: string, name: string, keys: string[], options: KeysOptions) =>
       report(() => show(path, name, keys, options)),

@@ -1,31 +1,18 @@
-import { type Command, Option } from 'commander';
-import { ChangeLog } from '../../host/change-log.ts';
+import type { Command } from 'commander';
 import { HostRegion } from '../../host/host-region.ts';
-import {
-  blocking,
-  type Operation,
-  operate,
-  pausing,
-  resetting,
-  resuming,
-  setting,
-} from '../../host/operations.ts';
-import { namesIn } from '../../memory/names.ts';
+import { operate } from '../../host/operations.ts';
 import { countOf } from '../format.ts';
 import { parseDuration, parsed } from '../values.ts';
 import {
   type Assignment,
-  changeOf,
+  changesIn,
   differences,
-  KEY_TYPES,
   type KeyType,
-  keyOf,
+  operationOf,
   parseAssignment,
-  shownChange,
-  stageOf,
   userName,
 } from './requested-change.ts';
-import { onRegion, print, report } from './subcommand.ts';
+import { keyTypeOption, onRegion, print, report } from './subcommand.ts';
 import { columns } from './summary.ts';
 
 // Changes of limits from outside the program, and their record.
@@ -37,10 +24,7 @@ interface RegionOptions {
 interface ChangeOptions extends RegionOptions {
   readonly dryRun: boolean;
   readonly record: boolean;
-}
-
-interface KeyOptions extends ChangeOptions {
-  readonly keyType: KeyType;
+  readonly keyType?: KeyType;
 }
 
 /** The subcommands that change limiters, and the one that shows their changes. */
@@ -50,41 +34,33 @@ export function operatorCommands(): readonly Command[] {
       .description('change the limit of a limiter, for all processes at once')
       .argument('<changes...>', 'such as rate=50 burst=10', parsed(parseAssignment))
       .addHelpText('after', SET_NOTES)
-      .action((path: string, name: string, changes: Assignment[], options: ChangeOptions) =>
-        change(
-          path,
-          name,
-          setting((terms) => changeOf(changes, terms)),
-          options,
-        ),
+      .action((path: string, name: string, assignments: Assignment[], options: ChangeOptions) =>
+        change(path, name, { action: 'set', assignments }, options),
       ),
     changing('pause')
       .description('let a limiter admit nothing until it is resumed')
       .action((path: string, name: string, options: ChangeOptions) =>
-        change(path, name, pausing, options),
+        change(path, name, { action: 'pause' }, options),
       ),
     changing('resume')
       .description('give a paused limiter the limit that it had before')
       .action((path: string, name: string, options: ChangeOptions) =>
-        change(path, name, resuming, options),
+        change(path, name, { action: 'resume' }, options),
       ),
-    keyed(changing('block'))
+    changing('block')
+      .addOption(keyTypeOption('key'))
       .description('refuse a key for a time')
       .argument('<key>', 'the key')
       .argument('<time>', 'from 1ms to 24h, such as 10m', (text) => parseDuration(text))
-      .action((path: string, name: string, key: string, ms: number, options: KeyOptions) =>
-        change(path, name, () => blocking(keyOf(key, options.keyType), ms), options),
+      .action((path: string, name: string, key: string, ms: number, options: ChangeOptions) =>
+        change(path, name, { action: 'block', key, ms }, options),
       ),
-    keyed(changing('reset'))
+    changing('reset')
+      .addOption(keyTypeOption('key'))
       .description('fill the bucket of a key, or a bucket without keys; ends a block or debt')
       .argument('[key]', 'the key')
-      .action((path: string, name: string, key: string | undefined, options: KeyOptions) =>
-        change(
-          path,
-          name,
-          () => resetting(key === undefined ? undefined : keyOf(key, options.keyType)),
-          options,
-        ),
+      .action((path: string, name: string, key: string | undefined, options: ChangeOptions) =>
+        change(path, name, { action: 'reset', key }, options),
       ),
     onRegion('log')
       .description('show the last 100 changes that were made by these commands')
@@ -114,15 +90,6 @@ function changing(name: string): Command {
     .option('--no-record', 'make the change without a record of it');
 }
 
-/** Adds the type of a key. */
-function keyed(command: Command): Command {
-  return command.addOption(
-    new Option('--key-type <type>', 'the type of the key in the program')
-      .choices(KEY_TYPES)
-      .default('string'),
-  );
-}
-
 function onFound(path: string, { owner }: RegionOptions, action: (region: HostRegion) => void) {
   const region = HostRegion.find(path, owner);
   try {
@@ -135,21 +102,20 @@ function onFound(path: string, { owner }: RegionOptions, action: (region: HostRe
 function change(
   path: string,
   name: string,
-  operation: Operation | (() => Operation),
+  request: Parameters<typeof operationOf>[0],
   options: ChangeOptions,
 ): Promise<void> {
-  const { dryRun: isDry, record: isRecorded } = options;
+  const { dryRun: isDry, record: isRecorded, keyType } = options;
   return report(() =>
     onFound(path, options, (region) => {
-      const given = typeof operation === 'function' ? operation() : operation;
-      const made = operate(region, name, given, { user: userName(), isDry, isRecorded });
+      const operation = operationOf({ keyType, ...request });
+      const made = operate(region, name, operation, { user: userName(), isDry, isRecorded });
       const what = `${name} (${made.kind})`;
       if (made.change === undefined) {
         print([`${what}: nothing to change`]);
         return;
       }
-      const { from, to } = made.change;
-      const rows = differences(from, to).map(([field, values]) => [field, values]);
+      const rows = differences(made.change.from, made.change.to);
       print([`${what}${isDry ? ', dry run: nothing was changed' : ''}`, ...columns(rows)]);
     }),
   );
@@ -157,17 +123,10 @@ function change(
 
 /** The record of the changes in a region. */
 function shownLog(region: HostRegion): string[] {
-  const changes = ChangeLog.find(region)?.changes() ?? [];
-  const names = new Map([...namesIn(region)].map(({ name, cell }) => [cell, name]));
-  const rows = changes.map((each) => [
-    `${each.number}`,
-    new Date(each.begunMs).toISOString().replace('T', ' '),
-    each.user,
-    `pid ${each.pid}`,
-    names.get(each.cell) ?? '',
-    each.key === undefined ? each.action : `${each.action} ${each.key}`,
-    shownChange(each),
-    stageOf(each, region, each === changes.at(-1)),
-  ]);
-  return [`${region.path}: ${countOf(changes.length, 'changes')}`, ...columns(rows)];
+  const rows = changesIn(region).map(({ number, atMs, pid, user, ...texts }) => {
+    const at = new Date(atMs).toISOString().replace('T', ' ');
+    const { limiter, what, values, stage } = texts;
+    return [`${number}`, at, user, `pid ${pid}`, limiter, what, values, stage];
+  });
+  return [`${region.path}: ${countOf(rows.length, 'changes')}`, ...columns(rows)];
 }

@@ -1,9 +1,25 @@
 import { userInfo } from 'node:os';
 import { InvalidArgumentError } from 'commander';
-import type { RecordedChange, Values } from '../../host/change-log.ts';
+import {
+  type ChangeAction,
+  ChangeLog,
+  type RecordedChange,
+  type Values,
+} from '../../host/change-log.ts';
 import type { HostRegion } from '../../host/host-region.ts';
-import { fieldsOf } from '../../host/operations.ts';
+import {
+  blocking,
+  fieldsOf,
+  type Operation,
+  pausing,
+  resetting,
+  resuming,
+  setting,
+} from '../../host/operations.ts';
 import type { Terms } from '../../limiters/terms.ts';
+import { printableLine } from '../../load/plan/redact.ts';
+import { namesIn } from '../../memory/names.ts';
+import type { ChangeView } from './serve/view.ts';
 
 // What a user asks to change, as text, and how a change is shown: for commands and for the page.
 
@@ -54,8 +70,38 @@ function parseValue(text: string): unknown {
   return text.trim() === '' || Number.isNaN(number) ? text : number;
 }
 
+/** A change that a user asks for. */
+interface RequestedChange {
+  readonly action: ChangeAction;
+  /** The fields to set. */
+  readonly assignments?: readonly Assignment[];
+  readonly key?: string | undefined;
+  readonly keyType?: KeyType | undefined;
+  /** How long to block the key. */
+  readonly ms?: number;
+}
+
+/** @throws TypeError if the action is unknown, or the key is none of its type. */
+export function operationOf(change: RequestedChange): Operation {
+  const { action, assignments = [], key, keyType = 'string', ms = 0 } = change;
+  switch (action) {
+    case 'set':
+      return setting((terms) => changeOf(assignments, terms));
+    case 'pause':
+      return pausing;
+    case 'resume':
+      return resuming;
+    case 'block':
+      return blocking(keyOf(key ?? '', keyType), ms);
+    case 'reset':
+      return resetting(key === undefined ? key : keyOf(key, keyType));
+    default:
+      throw new TypeError('action must be set, pause, resume, block or reset');
+  }
+}
+
 /** The argument of `reconfigure`. */
-export function changeOf(assignments: readonly Assignment[], { limits }: Terms): Values {
+function changeOf(assignments: readonly Assignment[], { limits }: Terms): Values {
   const own = new Map<string, unknown>();
   const ofLimits = new Map<number, Map<string, unknown>>();
   const ofTiers = new Map<string, Map<string, unknown>>();
@@ -110,8 +156,24 @@ export function differences(from: Values, to: Values): [field: string, values: s
   });
 }
 
+/** The changes on record in a region, oldest first, without control characters. */
+export function changesIn(region: HostRegion): ChangeView[] {
+  const changes = ChangeLog.find(region)?.changes() ?? [];
+  const names = new Map([...namesIn(region)].map(({ name, cell }) => [cell, name]));
+  return changes.map((each) => ({
+    number: each.number,
+    atMs: each.begunMs,
+    user: printableLine(each.user),
+    pid: each.pid,
+    limiter: printableLine(names.get(each.cell) ?? ''),
+    what: printableLine(each.key === undefined ? each.action : `${each.action} ${each.key}`),
+    values: printableLine(shownChange(each)),
+    stage: stageOf(each, region, each === changes.at(-1)),
+  }));
+}
+
 /** The values that a change replaced, and the new ones, in one line. */
-export function shownChange({ from, to }: RecordedChange): string {
+function shownChange({ from, to }: RecordedChange): string {
   if (typeof from === 'string' || typeof to === 'string') {
     return [from, to]
       .map((one) => (typeof one === 'string' ? one : JSON.stringify(one)))
@@ -123,7 +185,7 @@ export function shownChange({ from, to }: RecordedChange): string {
 }
 
 /** What became of a change, unless it was made: `isLast` if no other one follows. */
-export function stageOf({ stage }: RecordedChange, region: HostRegion, isLast: boolean): string {
+function stageOf({ stage }: RecordedChange, region: HostRegion, isLast: boolean): string {
   if (stage !== 'begun') return stage === 'done' ? '' : stage;
   return isLast && region.isOperated ? 'in progress' : 'interrupted';
 }

@@ -1,6 +1,7 @@
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { printableLine } from '../../load/plan/redact.ts';
-import { printError, SAFE_OUTPUT } from '../output.ts';
+import { EXIT, printError, SAFE_OUTPUT } from '../output.ts';
+import { KEY_TYPES } from './requested-change.ts';
 
 /** A subcommand of `host`. Settings are not inherited from the command. */
 export function subcommand(name: string): Command {
@@ -14,6 +15,13 @@ export function onRegion(name: string): Command {
   return subcommand(name)
     .argument('<path>', 'the region')
     .option('--owner <uid>', 'the user that owns the file (default: you)', parseUser);
+}
+
+/** The type of a key, or of several. */
+export function keyTypeOption(keys: 'key' | 'keys'): Option {
+  return new Option('--key-type <type>', `the type of the ${keys} in the program`)
+    .choices(KEY_TYPES)
+    .default('string');
 }
 
 /** Parses the ID of a user. */
@@ -33,6 +41,6 @@ export async function report(action: () => void | Promise<void>): Promise<void> 
     await action();
   } catch (error) {
     printError(error);
-    process.exitCode = 1;
+    process.exitCode = EXIT.failed;
   }
 }

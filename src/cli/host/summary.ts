@@ -24,7 +24,8 @@ export function usage(region: HostRegion): string {
   return `${formatCount(bytes)} bytes, ${used} % used`;
 }
 
-function others(region: HostRegion) {
+/** The processes that have a region open, without this one. */
+export function others(region: HostRegion) {
   return region.processes().filter(({ isOwn }) => !isOwn);
 }
 

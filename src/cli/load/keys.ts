@@ -1,5 +1,5 @@
 import type { ReadStream } from 'node:tty';
-import { EXIT_INTERRUPTED } from '../output.ts';
+import { EXIT } from '../output.ts';
 
 /** Factor per key press. The two keys cancel each other out. */
 const STEP = 1.1;
@@ -80,7 +80,7 @@ export class Interrupt {
       this.#firstAt = performance.now();
       this.#abort.abort();
     } else if (performance.now() - this.#firstAt > SAME_KEYPRESS_MS) {
-      process.exit(EXIT_INTERRUPTED);
+      process.exit(EXIT.interrupted);
     }
   };
 }

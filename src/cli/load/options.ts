@@ -19,7 +19,6 @@ import {
   parseRate,
   parseRedisKey,
   parseRedisUrl,
-  parseSeed,
   parseShare,
   parseSocketPath,
 } from '../values.ts';
@@ -33,7 +32,6 @@ const PARSERS = {
   data: parseData,
   ramp: parseRamp,
   arrivals: parseArrivals,
-  seed: parseSeed,
   latency: parseLatency,
   share: parseShare,
   redis: parseRedisUrl,

@@ -2,6 +2,7 @@ import { decodeFromCompressedBase64, type Histogram } from 'hdr-histogram-js';
 import type { DriveResult, DriveTimes } from '../../load/judge/drive-result.ts';
 import type { About } from '../about.ts';
 import { formatLatency, formatShortTime, type Noun } from '../format.ts';
+import { EXIT } from '../output.ts';
 
 /** What a run counts. */
 export function nounOf({ options }: Pick<DriveResult, 'options'>): Noun {
@@ -65,16 +66,10 @@ export const EXIT_CODES = `Exit codes:
   130  interrupted before the first request, or twice
 `;
 
-const EXIT_OK = 0;
-/** All requests failed, a thread crashed, the command line was invalid, or output was lost. */
-const EXIT_FAILED = 1;
-const EXIT_GUARANTEE_BROKEN = 2;
-const EXIT_GATE_FAILED = 3;
-
 export function exitCode({ guarantee, calls, threads, gates }: DriveResult): number {
-  if (guarantee?.held === false) return EXIT_GUARANTEE_BROKEN;
-  if (calls.succeeded === 0 || threads.some(({ crash }) => crash !== null)) return EXIT_FAILED;
-  return gates.some(({ passed }) => !passed) ? EXIT_GATE_FAILED : EXIT_OK;
+  if (guarantee?.held === false) return EXIT.guaranteeBroken;
+  if (calls.succeeded === 0 || threads.some(({ crash }) => crash !== null)) return EXIT.failed;
+  return gates.some(({ passed }) => !passed) ? EXIT.gateFailed : EXIT.ok;
 }
 
 /** The file of `--json`: the result of `drive`, and what the command knows of the run. */

@@ -12,8 +12,16 @@ import {
   formatSpan,
   sparkline,
 } from '../format.ts';
-import type { Verdict } from '../report/page.ts';
-import { field, INDENT, LABEL, type Paint, widthOf, wrapped } from '../terminal.ts';
+import {
+  field,
+  INDENT,
+  LABEL,
+  labelled,
+  marked,
+  type Paint,
+  widthOf,
+  wrapped,
+} from '../terminal.ts';
 import { mainTimes, nounOf, phasesOf, TIME_HEADS, timeCells } from './outcome.ts';
 import { isRateMet, RATE_TOLERANCE, verdictLines } from './verdict.ts';
 
@@ -56,17 +64,6 @@ export function renderSummary(
 const NEXT = [
   field('Next', 'zerotime load URL measures your server; zerotime load --help lists all options'),
 ];
-
-/** Lines of a block with one label. */
-function labelled(label: string, texts: readonly string[]): string[] {
-  return texts.map((text, at) => field(at === 0 ? label : '', text));
-}
-
-/** The mark before a line of the verdict. */
-function marked({ isGood, isNote, text }: Verdict, paint: Paint): string {
-  if (isNote === true) return `– ${text}`;
-  return isGood ? paint.good(`✔ ${text}`) : paint.bad(`✘ ${text}`);
-}
 
 function rateLines(result: DriveResult, paint: Paint, columns: number): string[] {
   const { elapsedMs, calls, achievedRatePerSecond: achieved, interrupted, arrivals } = result;

@@ -10,8 +10,8 @@ const UPLOT = beside('uplot.js');
 const UPLOT_STYLE = beside('uplot.css');
 const CHARTS = beside('charts.js');
 
-/** Escapes text for an element or a quoted attribute. */
-function escaped(text: string): string {
+/** Escapes text for an element or a quoted attribute, in HTML and in SVG. */
+export function escaped(text: string): string {
   return text
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')

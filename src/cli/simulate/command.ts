@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import { DURATIONS } from '../../load/plan/option-table.ts';
+import { DURATIONS, SEEDS } from '../../load/plan/option-table.ts';
 import { type LimiterSpec, parseLimiter } from '../../simulate/limiter-specs.ts';
 import { parsePattern } from '../../simulate/patterns.ts';
 import { runSimulation, type SimulateOptions } from '../../simulate/run.ts';
@@ -15,7 +15,7 @@ import {
   writeJson,
 } from '../output.ts';
 import { writePage } from '../report/render.ts';
-import { parseDuration, parsed, parseInputPath, parseSeed } from '../values.ts';
+import { parseCount, parseDuration, parsed, parseInputPath } from '../values.ts';
 import { exitCode, jsonOf } from './outcome.ts';
 import { pageOf } from './page.ts';
 import { renderSummary } from './summary.ts';
@@ -68,7 +68,7 @@ interface CommandOptions extends Omit<SimulateOptions, 'limiters'> {
 }
 
 /** The subcommand `simulate`. */
-export function simulateCommand(version: string): Command {
+export function simulateCommand(): Command {
   return new Command('simulate')
     .configureOutput(SAFE_OUTPUT)
     .description(
@@ -99,7 +99,7 @@ export function simulateCommand(version: string): Command {
     .option(
       '--seed <number>',
       'seed of random arrivals, to repeat a run (default: random)',
-      parseSeed,
+      (text) => parseCount(text, SEEDS),
     )
     .option(
       '--json <file>',
@@ -119,12 +119,12 @@ export function simulateCommand(version: string): Command {
       }
       const { json, svg, report } = given;
       checkOutputs(command, { json, svg, report }, given.file === undefined ? [] : [given.file]);
-      process.exitCode = await run(given, version);
+      process.exitCode = await run(given);
     });
 }
 
 /** Runs the simulation, prints and writes its result, and returns the exit code. */
-function run(given: CommandOptions, version: string): Promise<number> {
+function run(given: CommandOptions): Promise<number> {
   const { limiter: limiters, json, svg, report } = given;
   const startedMs = performance.now();
   const onProgress = progressOn(process.stderr);
@@ -140,9 +140,9 @@ function run(given: CommandOptions, version: string): Promise<number> {
     files: (result) => {
       process.stderr.write(`${speed(result.durationMs, tookMs)}\n`);
       return [
-        { path: json, write: (path) => writeJson(path, jsonOf(result, version)) },
+        { path: json, write: (path) => writeJson(path, jsonOf(result)) },
         { path: svg, write: (path) => writeSvg(path, result) },
-        { path: report, write: (path) => writePage(path, pageOf(result, aboutThisRun(version))) },
+        { path: report, write: (path) => writePage(path, pageOf(result, aboutThisRun())) },
       ];
     },
     exitCode,

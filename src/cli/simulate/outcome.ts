@@ -1,23 +1,20 @@
-import type { Int32Histogram } from 'hdr-histogram-js';
+import { thisVersion } from '../../load/measure/machine.ts';
+import { PER_MS, summaryOf } from '../../load/measure/times.ts';
 import type { LimiterResult, SimulateResult } from '../../simulate/run.ts';
-
-const EXIT_OK = 0;
-const EXIT_BOUND_BROKEN = 2;
+import { EXIT } from '../output.ts';
 
 /** The exit code for a result. */
 export function exitCode({ limiters }: SimulateResult): number {
   const held = limiters.every(({ outcomes }) => outcomes.bounds.every((bound) => bound.held));
-  return held ? EXIT_OK : EXIT_BOUND_BROKEN;
+  return held ? EXIT.ok : EXIT.guaranteeBroken;
 }
 
-const PERCENTILES = [50, 75, 90, 95, 99, 99.9, 99.99] as const;
-
 /** The file of `--json`, which is identical for the same arguments. */
-export function jsonOf(result: SimulateResult, version: string): object {
+export function jsonOf(result: SimulateResult): object {
   const { source, arrivals, limiters, count, durationMs, waitMs, server } = result;
   const { file } = source;
   return {
-    zerotime: version,
+    zerotime: thisVersion(),
     exitCode: exitCode(result),
     arrivals: {
       source: source.text,
@@ -41,12 +38,12 @@ export function jsonOf(result: SimulateResult, version: string): object {
       admittedLater: outcomes.admittedLater,
       refusedAtOnce: outcomes.refusedAtOnce,
       gaveUp: outcomes.gaveUp,
-      waitMs: percentiles(outcomes.waits),
+      waitMs: summaryOf(outcomes.waits, PER_MS.us),
       ...(server === undefined
         ? {}
         : {
             mostInFlight: outcomes.mostInFlight,
-            responseMs: percentiles(outcomes.responses),
+            responseMs: summaryOf(outcomes.responses, PER_MS.us),
             responsesPerSlot: outcomes.goodput.counts,
           }),
       ...(outcomes.permits === undefined
@@ -65,20 +62,6 @@ export function jsonOf(result: SimulateResult, version: string): object {
       })),
       admittedPerSlot: outcomes.admissions.counts,
     })),
-  };
-}
-
-/** Percentiles in milliseconds; null without values. */
-function percentiles(histogram: Int32Histogram): object | null {
-  if (histogram.totalCount === 0) return null;
-  const at = PERCENTILES.map((percentile) => [
-    `p${percentile}`,
-    histogram.getValueAtPercentile(percentile) / 1_000,
-  ]);
-  return {
-    mean: histogram.mean / 1_000,
-    ...Object.fromEntries(at),
-    max: histogram.maxValue / 1_000,
   };
 }
 

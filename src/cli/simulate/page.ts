@@ -14,14 +14,14 @@ import {
 import type { Chart, LineChart, Page, Section } from '../report/page.ts';
 import { coursesOf } from './courses.ts';
 import { highestOf, ratesByTime } from './outcome.ts';
-import { cellsOf, columnsOf, describeArrivals, describeBound, describeCallers } from './summary.ts';
+import { boundVerdicts, cellsOf, columnsOf, describeArrivals, describeCallers } from './summary.ts';
 
 /** The page of `--report`. */
 export function pageOf(result: SimulateResult, about: About): Page {
   const { source, limiters, server } = result;
   return {
     title: source.text,
-    verdicts: boundVerdicts(limiters),
+    verdicts: verdictsOf(result),
     facts: [
       ['Arrivals', describeArrivals(result)],
       ...(source.seed === undefined ? [] : [['Seed', String(source.seed)] as const]),
@@ -48,14 +48,9 @@ export function pageOf(result: SimulateResult, about: About): Page {
   };
 }
 
-/** Whether each limiter kept its bounds, and its peak. */
-function boundVerdicts(limiters: readonly LimiterResult[]): Page['verdicts'] {
-  const all = limiters.flatMap(({ text, outcomes }) =>
-    outcomes.bounds.map((bound, at) => ({
-      isGood: bound.held,
-      text: `${text.split(' + ')[at] ?? text}: ${describeBound(bound)}`,
-    })),
-  );
+/** Whether all bounds were kept, and each of them. */
+function verdictsOf(result: SimulateResult): Page['verdicts'] {
+  const all = boundVerdicts(result);
   const broken = all.filter(({ isGood }) => !isGood).length;
   const text =
     broken === 0

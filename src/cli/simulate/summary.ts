@@ -10,6 +10,7 @@ import {
   formatShare,
   formatSpan,
 } from '../format.ts';
+import type { Verdict } from '../report/page.ts';
 import { field, INDENT, type Paint, wrapped } from '../terminal.ts';
 
 const GAP = '   ';
@@ -144,20 +145,24 @@ function blocks(head: Row, rows: readonly Row[], paint: Paint): string[] {
 }
 
 /** Describes a bound and the limiter's peak. */
-export function describeBound({ promise, peak, allowed, held }: Bound): string {
+function describeBound({ promise, peak, allowed, held }: Bound): string {
   const came = formatNumber(Math.floor(peak * 1_000 + 0.5) / 1_000);
   return `${promise}; peak ${came} of ${formatNumber(allowed)}${held ? '' : ', BROKEN'}`;
 }
 
-function boundLines({ limiters }: SimulateResult, paint: Paint): string[] {
-  return [
-    paint.dim('  Bounds'),
-    ...limiters.flatMap(({ text, outcomes }) =>
-      outcomes.bounds.map((bound, at) => {
-        const mark = bound.held ? paint.good('✔') : paint.bad('✘');
-        const part = text.split(' + ')[at] ?? text;
-        return `  ${mark} ${part}: ${describeBound(bound)}`;
-      }),
-    ),
-  ];
+/** Whether each limiter kept its bounds, and its peak. */
+export function boundVerdicts({ limiters }: SimulateResult): Verdict[] {
+  return limiters.flatMap(({ text, outcomes }) =>
+    outcomes.bounds.map((bound, at) => ({
+      isGood: bound.held,
+      text: `${text.split(' + ')[at] ?? text}: ${describeBound(bound)}`,
+    })),
+  );
+}
+
+function boundLines(result: SimulateResult, paint: Paint): string[] {
+  const lines = boundVerdicts(result).map(({ isGood, text }) => {
+    return `  ${isGood ? paint.good('✔') : paint.bad('✘')} ${text}`;
+  });
+  return [paint.dim('  Bounds'), ...lines];
 }

@@ -1,6 +1,7 @@
 import type { SimulateResult } from '../../simulate/run.ts';
 import { formatNumber, formatSpan } from '../format.ts';
 import { writeOutput } from '../output.ts';
+import { escaped } from '../report/render.ts';
 import { type Course, coursesOf } from './courses.ts';
 import { highestOf, type RatesByTime, ratesByTime } from './outcome.ts';
 import { cellsOf, columnsOf, describeArrivals } from './summary.ts';
@@ -196,8 +197,4 @@ function niceStep(least: number): number {
 
 function rounded(n: number): string {
   return String(Math.round(n * 10) / 10);
-}
-
-function escaped(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
 }

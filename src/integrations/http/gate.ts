@@ -1,7 +1,6 @@
 import { RateLimitError } from '../../errors.ts';
 import type { Key } from '../../kernel/keyed/hash.ts';
-import type { Permit } from '../../limiters/permit.ts';
-import { drop } from '../../limiters/permit-run.ts';
+import { drop, type Permit } from '../../limiters/permit.ts';
 import { checkDecision, type Decision } from '../../limiters/state.ts';
 import { shown } from '../../options.ts';
 import { Reports } from '../callbacks/reports.ts';

@@ -1,6 +1,5 @@
 import type { CallOutcome } from '../../limiters/adaptation.ts';
-import type { Permit } from '../../limiters/permit.ts';
-import { outcomeOfError } from '../../limiters/permit-run.ts';
+import { outcomeOfError, type Permit } from '../../limiters/permit.ts';
 
 /** The outcome of a request for a semaphore that adapts: 429 and 503 say that it was too much. */
 function outcomeOfStatus(status: number): CallOutcome {

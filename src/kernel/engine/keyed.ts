@@ -1,11 +1,10 @@
-import { add64, load32, load64 } from './accesses';
+import { load32 } from './accesses';
 import { joined, round, unitsBefore } from './arithmetic';
 import {
   burst,
   capTicks,
   costOf,
   findIndex,
-  readLimit,
   tickOf,
   ticksPerMicro,
   ticksPerToken,
@@ -17,7 +16,6 @@ import {
   DAMAGED,
   INDEX_MASK,
   KEYED_live,
-  KEYED_shared,
   LATER,
   NO_PLACE,
   TABLE_SPAN_TICKS,
@@ -49,12 +47,13 @@ import {
   learnLimit,
   limitIn,
   openLimits,
+  read,
   recordOf,
   sinceOf,
   tier,
 } from './keyed/limits';
 import { heldBefore, instantUs, longestWait, setInstant } from './keyed/state';
-import { endOfTable, openTable } from './keyed/table';
+import { countPlaceless, endOfTable, openTable } from './keyed/table';
 import { openWords } from './keyed/word';
 import { forgetEntry, leaveCost, leaveOutcome, leaveWord, word } from './results';
 
@@ -67,7 +66,7 @@ export { block, cancel, reset, returnTokens } from './keyed/return';
 export { useTier } from './keyed/limits';
 export { liveGeneration, liveSinceUs } from './bucket/reservation';
 export { fractionHigh, fractionLow, indexHigh, indexLow } from './bucket/limit';
-export { longestProbe } from './keyed/table';
+export { longestProbe, placeless } from './keyed/table';
 export {
   lostRaces,
   outcomeBalance,
@@ -104,10 +103,6 @@ export function open(
   openLimits(cell, records, limits);
   openChanges(cell);
   return learnLimit();
-}
-
-function countPlaceless(): void {
-  add64(table + KEYED_shared, 1);
 }
 
 /** {@link look} at a key with or without a place: 0, STALE or DAMAGED. */
@@ -256,7 +251,7 @@ export function dueUs(
   while (true) {
     const live = load32(table + KEYED_live);
     const record = recordOf(live & INDEX_MASK);
-    const isSound = readLimit(limitIn(record, limit));
+    const isSound = read(limitIn(record, limit));
     leaveLive(live, sinceOf(record));
     if (load32(table + KEYED_live) != live) continue;
     if (!isSound) return NaN;
@@ -270,9 +265,4 @@ export function entriesInUse(nowUs: f64): i32 {
   if (!learnLimit()) return 0;
   setInstant(nowUs);
   return countAbove(unitsBefore(nowUs));
-}
-
-/** The number of calls whose key found no place. */
-export function placeless(): f64 {
-  return load64(table + KEYED_shared) as f64;
 }

@@ -1,9 +1,8 @@
-import { add64, load64, store32, writeF64, writeI64 } from './accesses';
+import { store32, writeF64, writeI64 } from './accesses';
 import { unitsBefore } from './arithmetic';
 import { tokensOf, untilHeld } from './bucket/limit';
 import {
   KEYED_live,
-  KEYED_shared,
   KEYED_swept,
   LATER,
   NEVER,
@@ -18,7 +17,7 @@ import {
 import { wholeTokens } from './decision';
 import { openChanges } from './keyed/change';
 import { countAbove, openClaims } from './keyed/claim';
-import { endOfTable, openTable } from './keyed/table';
+import { countPlaceless, endOfTable, openTable } from './keyed/table';
 import {
   ANY,
   begin,
@@ -65,7 +64,6 @@ import { failBecause, failed } from './results';
 // without keys has no entry but the shared one, which also serves keys without a place.
 // docs/algorithms-limit-sets.md explains the protocol and proves it.
 
-let table: usize = 0;
 let whenFull: i32 = 0;
 
 /** Turns to a cell; false if its limits are invalid. */
@@ -81,7 +79,6 @@ export function open(
   slots: usize,
   slotBytes: usize,
 ): bool {
-  table = cell;
   whenFull = full;
   openTable(cell, entries);
   openCharges(endOfTable(), entries > 0);
@@ -108,10 +105,6 @@ export function fillShared(i: i32, initial: f64): void {
   writeF64(slot + SET_SLOT_lastUs, -Infinity);
   writeF64(slot + SET_SLOT_chargedUs, -Infinity);
   writeI64(zeroTimeAt(slot, i), -costOf(initial, priceOf(limit)));
-}
-
-function countPlaceless(): void {
-  add64(table + KEYED_shared, 1);
 }
 
 /** The answer for a key without a place. */
@@ -255,11 +248,6 @@ export function entriesInUse(nowUs: f64): i32 {
   return learn() ? countAbove(unitsBefore(nowUs)) : 0;
 }
 
-/** The number of calls whose key found no place. */
-export function placeless(): f64 {
-  return load64(table + KEYED_shared) as f64;
-}
-
 /** Drops the state of a region, before the instance turns to another. */
 export function leaveRegion(): void {
   leave();
@@ -269,7 +257,7 @@ export function leaveRegion(): void {
 
 export { holdAs } from './limit-set/slot';
 export { reclaimed } from './keyed/claim';
-export { longestProbe } from './keyed/table';
+export { longestProbe, placeless } from './keyed/table';
 export { beginChange, publishChange, putLimit } from './keyed/change';
 export { fence, layLimit } from './limit-set/new-limits';
 export {

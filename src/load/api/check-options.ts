@@ -8,10 +8,11 @@ import {
   misuse,
   type NumberRange,
   RATES,
+  SEEDS,
   type Wording,
 } from '../plan/option-table.ts';
 import type { LoadOptions, TaskOptions } from '../plan/options.ts';
-import { MAX_SEED, someSeed } from '../plan/random.ts';
+import { someSeed } from '../plan/random.ts';
 import type { RateRamp } from '../plan/rate-course.ts';
 import { type Arrivals, type ListedTerms, listedTerms } from '../plan/timetable.ts';
 import { checkTarget, noRequests } from './check-target.ts';
@@ -155,13 +156,10 @@ function checkArrivals(options: DriveOptions): CheckedArrivals {
       checkOptions(arrivals, { kind: true }, 'arrivals');
       return { arrivals: undefined };
     case 'poisson': {
-      const { kind, seed } = checkOptions(arrivals, { kind: true, seed: true }, 'arrivals');
-      const range = { min: 0, max: MAX_SEED, integer: true };
+      const known = { kind: true, seed: true } as const;
+      const { kind, seed = someSeed() } = checkOptions(arrivals, known, 'arrivals');
       return {
-        arrivals: {
-          kind,
-          seed: seed === undefined ? someSeed() : checkNumber('arrivals.seed', seed, range),
-        },
+        arrivals: { kind, seed: checkNumber('arrivals.seed', seed, SEEDS) },
       };
     }
     case 'listed': {

@@ -1,6 +1,5 @@
 import type { MessagePort } from 'node:worker_threads';
 import { systemClock } from '../../time/system-clock.ts';
-import { totalOf } from '../measure/call-counts.ts';
 import { Tally } from '../measure/tally.ts';
 import { onThreadEnd, openTask, type TaskEnd } from '../task/task-module.ts';
 import type { LoadCommand, RoundThreadData, ThreadRound } from '../threads/messages.ts';
@@ -121,10 +120,6 @@ class RoundThread {
       type: 'done',
       admissions: new Float64Array(),
       tally: this.#tally.toRecord(),
-      warmUp: totalOf([]),
-      busy: 0,
-      capacity: this.#data.task.concurrency,
-      wasFull: false,
       round,
       failure,
     });

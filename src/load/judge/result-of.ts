@@ -1,7 +1,6 @@
-import type { Histogram } from 'hdr-histogram-js';
 import type { CallCounts } from '../measure/call-counts.ts';
 import { thisMachine, thisVersion } from '../measure/machine.ts';
-import type { Tally } from '../measure/tally.ts';
+import { everySpan, type Tally } from '../measure/tally.ts';
 import { PER_MS, timesOf } from '../measure/times.ts';
 import { safeHeaders } from '../plan/headers.ts';
 import type { LoadOptions } from '../plan/options.ts';
@@ -9,26 +8,30 @@ import { safeData } from '../plan/redact.ts';
 import { dataBytesOf } from '../task/task-module.ts';
 import type {
   ArrivalsResult,
-  ClosedFigures,
   DriveResult,
   DriveTerms,
   DriveVerdict,
   RequestTerms,
 } from './drive-result.ts';
-import type { FitnessResult } from './fitness.ts';
 import { checkGates, gatesInForce, gateText } from './gates.ts';
-import type { Guarantee } from './guarantee.ts';
 
-/** What a run has measured. */
-export interface RunRecord {
+/** What a run has measured, by the names of its result. */
+type Measured = Pick<DriveResult, 'url' | 'interrupted' | 'warmUp' | 'elapsedMs' | 'admitted'> & {
+  /** Those of a run at a rate, or of one as fast as possible. */
+  readonly [Name in OfLoop]?: DriveResult[Name];
+};
+type OfLoop =
+  | 'wantedRatePerSecond'
+  | 'wantedRangePerSecond'
+  | 'admittedPer100Ms'
+  | 'guarantee'
+  | 'fitness'
+  | 'closed';
+
+/** All that a result is made of. */
+export interface RunRecord extends Measured {
   readonly options: LoadOptions;
-  /** The URL of the target, the embedded server or the task. */
-  readonly url: string;
   readonly startedAt: Date;
-  readonly interrupted: boolean;
-  readonly warmUp: CallCounts;
-  readonly elapsedMs: number;
-  readonly admitted: number;
   /** The outcomes of all threads. */
   readonly tally: Tally;
   readonly threads: readonly {
@@ -36,23 +39,13 @@ export interface RunRecord {
     readonly counters: CallCounts;
     readonly crash: string | undefined;
   }[];
-  /** The next ones: at a rate. */
-  readonly wantedRate?: number;
-  /** The lowest and the highest target rate; undefined if it never changed. */
-  readonly rateRange?: readonly [number, number] | undefined;
-  readonly admittedPer100Ms?: readonly number[];
-  readonly guarantee?: Guarantee;
-  readonly fitness?: FitnessResult;
-  /** As fast as possible. */
-  readonly closed?: ClosedFigures | null;
 }
 
 /** The result of a run as plain data. None of its text has secrets, or controls of a terminal. */
 export function resultOf({ options, tally, closed = null, ...run }: RunRecord): DriveResult {
-  const { elapsedMs, admitted, wantedRate: wantedRatePerSecond = null } = run;
+  const { elapsedMs, admitted, wantedRatePerSecond = null } = run;
   const { counters: calls, unit } = tally;
-  const { latency, clientLag, queued, response } = tally.histograms;
-  const times = (histogram: Histogram) => timesOf(histogram, unit);
+  const { latency, response } = tally.histograms;
   const gated = {
     calls,
     latency: closed === null ? latency : response,
@@ -78,7 +71,7 @@ export function resultOf({ options, tally, closed = null, ...run }: RunRecord): 
     calls,
     achievedRatePerSecond: elapsedMs === 0 ? 0 : calls.sent / (elapsedMs / 1_000),
     wantedRatePerSecond,
-    wantedRangePerSecond: run.rateRange ?? null,
+    wantedRangePerSecond: run.wantedRangePerSecond ?? null,
     arrivals: closed === null ? arrivalsOf(options) : null,
     guarantee: run.guarantee ?? null,
     gates: checkGates(gated, gatesInForce(options.gates, hasNoRate)),
@@ -89,12 +82,7 @@ export function resultOf({ options, tally, closed = null, ...run }: RunRecord): 
       closed === null
         ? { calls: tally.blocked.calls, longestMs: tally.blocked.longestUs / 1_000 }
         : null,
-    times: {
-      latency: times(latency),
-      clientLag: times(clientLag),
-      queued: times(queued),
-      response: times(response),
-    },
+    times: everySpan((span) => timesOf(tally.histograms[span], unit)),
     threads: run.threads.map(({ admitted: own, counters, crash = null }) => ({
       admitted: own,
       share: admitted === 0 ? 0 : own / admitted,

@@ -13,7 +13,8 @@ import { Timeline, type TimelineRecord } from './timeline.ts';
 /** The phases of a request, each with its own histogram. */
 export const SPANS = ['latency', 'clientLag', 'queued', 'response'] as const;
 
-function everySpan<T>(of: (span: Span) => T): Record<Span, T> {
+/** An object with a value for each span. */
+export function everySpan<T>(of: (span: Span) => T): Record<Span, T> {
   return Object.fromEntries(SPANS.map((span) => [span, of(span)])) as Record<Span, T>;
 }
 

@@ -16,32 +16,63 @@ export interface TimelineRecord {
   readonly counts: readonly number[];
 }
 
-/** Counts events per time slot. Slots widen as the run gets longer. */
-export class Timeline {
-  readonly #counts = new Float64Array(MOST_SLOTS);
+/** A value per time slot. Slots widen as the run gets longer. */
+export abstract class SlotValues {
+  protected readonly values = new Float64Array(MOST_SLOTS);
+  protected used = 0;
   #slotUs = FIRST_SLOT_US;
-  #used = 0;
+
+  /** The value of slots that become one. */
+  protected abstract join(values: Float64Array): number;
 
   /** Length of a slot in microseconds. */
   get slotUs(): number {
     return this.#slotUs;
   }
 
+  /** The slot of an instant, which is at least 0. */
+  protected slotAt(atUs: number): number {
+    while (atUs >= MOST_SLOTS * this.#slotUs) this.widenTo(widerSlot(this.#slotUs));
+    return Math.floor(atUs / this.#slotUs);
+  }
+
+  /** Joins slots up to this width, to match those of others. */
+  widenTo(slotUs: number): void {
+    while (this.#slotUs < slotUs) {
+      const wider = widerSlot(this.#slotUs);
+      const joined = wider / this.#slotUs;
+      const used = Math.ceil(this.used / joined);
+      for (let slot = 0; slot < used; slot += 1) {
+        const end = Math.min(this.used, (slot + 1) * joined);
+        this.values[slot] = this.join(this.values.subarray(slot * joined, end));
+      }
+      this.values.fill(0, used);
+      this.used = used;
+      this.#slotUs = wider;
+    }
+  }
+}
+
+/** Counts events per time slot. */
+export class Timeline extends SlotValues {
+  protected join(counts: Float64Array): number {
+    return counts.reduce((sum, count) => sum + count, 0);
+  }
+
   /** One count per slot, from 0 to the slot of the last event. */
   get counts(): readonly number[] {
-    return [...this.#counts.subarray(0, this.#used)];
+    return [...this.values.subarray(0, this.used)];
   }
 
   /** @param atUs at least 0 */
   add(atUs: number, count = 1): void {
-    while (atUs >= MOST_SLOTS * this.#slotUs) this.widenTo(widerSlot(this.#slotUs));
-    const slot = Math.floor(atUs / this.#slotUs);
-    this.#counts[slot] = (this.#counts[slot] ?? 0) + count;
-    if (slot >= this.#used) this.#used = slot + 1;
+    const slot = this.slotAt(atUs);
+    this.values[slot] = (this.values[slot] ?? 0) + count;
+    if (slot >= this.used) this.used = slot + 1;
   }
 
   toRecord(): TimelineRecord {
-    return { slotUs: this.#slotUs, counts: this.counts };
+    return { slotUs: this.slotUs, counts: this.counts };
   }
 
   /** Adds the events of another thread. */
@@ -50,21 +81,5 @@ export class Timeline {
     counts.forEach((count, slot) => {
       if (count > 0) this.add(slot * slotUs, count);
     });
-  }
-
-  /** Merges slots up to this width, to match another timeline. */
-  widenTo(slotUs: number): void {
-    while (this.#slotUs < slotUs) {
-      const wider = widerSlot(this.#slotUs);
-      const joined = wider / this.#slotUs;
-      for (let slot = 0; slot < this.#used; slot += 1) {
-        const count = this.#counts[slot] ?? 0;
-        this.#counts[slot] = 0;
-        const into = Math.floor(slot / joined);
-        this.#counts[into] = (this.#counts[into] ?? 0) + count;
-      }
-      this.#used = Math.ceil(this.#used / joined);
-      this.#slotUs = wider;
-    }
   }
 }

@@ -55,7 +55,8 @@ export function timesOf(histogram: Histogram, hdrUnit: Times['hdrUnit']): Times 
   };
 }
 
-function summaryOf(histogram: Histogram, perMs: number): TimesMs | null {
+/** The summary of values in units of which `perMs` make a millisecond; null without a value. */
+export function summaryOf(histogram: Histogram, perMs: number): TimesMs | null {
   // An empty histogram has neither mean nor maximum.
   if (histogram.totalCount === 0) return null;
   const at = (percentile: number) => histogram.getValueAtPercentile(percentile) / perMs;

@@ -2,6 +2,7 @@
 // flag and line of help in the command, and what both accept.
 
 import { DEFAULT_MAX_ERRORS, DEFAULT_MIN_RATE } from '../judge/gates.ts';
+import { MAX_SEED } from './random.ts';
 
 /** A number that an option accepts. */
 export interface NumberRange {
@@ -32,7 +33,7 @@ type Need =
 /** How the command reads a value. */
 export type Reading =
   | { readonly as: 'rate' | 'count' | 'duration'; readonly range: NumberRange }
-  | { readonly as: 'flag' | 'latency' | 'share' | 'seed' | 'ramp' | 'arrivals' }
+  | { readonly as: 'flag' | 'latency' | 'share' | 'ramp' | 'arrivals' }
   | { readonly as: 'text' | 'header' | 'body' | 'data' | 'redis' | 'redisKey' }
   | { readonly as: 'socket' | 'pem' | 'output' | 'outputOrStdout' };
 
@@ -56,6 +57,8 @@ export interface OptionDefinition {
 export const RATES: NumberRange = { min: 1e-3, max: 1e6 };
 /** The length of a run, or of a change of its rate. */
 export const DURATIONS: NumberRange = { min: 1, max: 86_400_000 };
+/** The seeds of random numbers. */
+export const SEEDS: NumberRange = { min: 0, max: MAX_SEED, integer: true };
 const FIXED = ['poisson', 'listed'] as const;
 const PEM = { as: 'pem' } as const;
 
@@ -134,7 +137,7 @@ export const OPTION_GROUPS = {
     seed: {
       flags: '--seed <number>',
       help: 'seed of --arrivals poisson, to repeat a run (default: random)',
-      value: { as: 'seed' },
+      value: { as: 'count', range: SEEDS },
       needs: 'rate',
     },
   },

@@ -134,13 +134,8 @@ export function instantsOf(timetable: Timetable): Iterator<number, undefined> {
       return instantsAt(timetable.parts, (tokens) => randomPositions(tokens, random));
     }
     case 'listed':
-      return listedInstants(timetable.instantsUs);
+      return timetable.instantsUs.values();
   }
-}
-
-function* listedInstants(instantsUs: Float64Array): Generator<number, undefined> {
-  yield* instantsUs;
-  return undefined;
 }
 
 /** Rounding may leave a whole number of tokens slightly above it. */
@@ -210,11 +205,14 @@ function untilTokens({ lengthUs, from, to }: RateStretch, tokens: number): numbe
   return (2e6 * tokens) / (from + Math.sqrt(Math.max(0, from * from + 2 * slope * tokens)));
 }
 
-/** A timetable that all threads share. Plain data: it is posted to them. */
-export interface SharedTimetable {
+/** A timetable, and the instant at which it starts. */
+interface StartedTimetable {
   readonly timetable: Timetable;
-  /** The instant at which it starts. */
   readonly originUs: number;
+}
+
+/** A timetable that all threads share. Plain data: it is posted to them. */
+export interface SharedTimetable extends StartedTimetable {
   /** One 64-bit word: the number of slots taken so far. Each process has its own. */
   readonly taken: SharedArrayBuffer | undefined;
   readonly turns?: SlotTurns | undefined;
@@ -241,6 +239,12 @@ export function shareTimetable(timetable: Timetable, originUs: number): SharedTi
   return { timetable, originUs, taken: newCount() };
 }
 
+/** Returns the instants of a timetable one after another; infinite after the last. */
+function followingOf({ timetable, originUs }: StartedTimetable): () => number {
+  const instants = instantsOf(timetable);
+  return () => originUs + (instants.next().value ?? Number.POSITIVE_INFINITY);
+}
+
 /** A count of slots taken. */
 export function newCount(): SharedArrayBuffer {
   return new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT);
@@ -250,22 +254,20 @@ export function newCount(): SharedArrayBuffer {
 export class TimetableSlots {
   readonly clock: Pick<typeof systemClock, 'now' | 'sleepSync'>;
   readonly #taken: BigInt64Array;
-  readonly #originUs: number;
-  readonly #instants: Iterator<number, undefined>;
   readonly #turns: SlotTurns;
+  readonly #following: () => number;
   /** The slot of the instant computed last. */
   #slot = 0;
   #atUs: number;
 
   constructor(
-    { timetable, originUs, taken = newCount(), turns = { first: 0, of: 1 } }: SharedTimetable,
+    { taken = newCount(), turns = { first: 0, of: 1 }, ...timetable }: SharedTimetable,
     clock = systemClock,
   ) {
     this.clock = clock;
     this.#taken = new BigInt64Array(taken);
-    this.#originUs = originUs;
     this.#turns = turns;
-    this.#instants = instantsOf(timetable);
+    this.#following = followingOf(timetable);
     this.#atUs = this.#following();
   }
 
@@ -292,10 +294,6 @@ export class TimetableSlots {
     }
     return this.#atUs;
   }
-
-  #following(): number {
-    return this.#originUs + (this.#instants.next().value ?? Number.POSITIVE_INFINITY);
-  }
 }
 
 /**
@@ -303,9 +301,8 @@ export class TimetableSlots {
  * the same instant. Slots without an admission were lost.
  */
 export class TimetableCheck {
-  readonly #originUs: number;
   readonly #startUs: number;
-  readonly #instants: Iterator<number, undefined>;
+  readonly #following: () => number;
   /** The instant of the next slot; infinite after the last. */
   #nextUs: number;
   /** Slots passed since the end of the warm-up. */
@@ -314,10 +311,9 @@ export class TimetableCheck {
   #strays = 0;
 
   /** @param startUs slots before this instant belong to the warm-up */
-  constructor({ timetable, originUs }: Omit<SharedTimetable, 'taken'>, startUs: number) {
-    this.#originUs = originUs;
+  constructor(timetable: StartedTimetable, startUs: number) {
     this.#startUs = startUs;
-    this.#instants = instantsOf(timetable);
+    this.#following = followingOf(timetable);
     this.#nextUs = this.#following();
   }
 
@@ -354,9 +350,5 @@ export class TimetableCheck {
   #pass(): void {
     if (this.#nextUs >= this.#startUs) this.#passed += 1;
     this.#nextUs = this.#following();
-  }
-
-  #following(): number {
-    return this.#originUs + (this.#instants.next().value ?? Number.POSITIVE_INFINITY);
   }
 }

@@ -8,8 +8,13 @@ import {
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { type ConnectTerms, connectTerms } from '../plan/transport.ts';
-import type { HttpExchange, RequestTemplate } from './connection.ts';
-import type { Carrier, Carriers, TargetOptions } from './connection-pool.ts';
+import type {
+  Carrier,
+  Carriers,
+  HttpExchange,
+  RequestTemplate,
+  TargetOptions,
+} from './connection.ts';
 
 /** Assumed until the server's settings arrive: the minimum that RFC 9113 recommends to servers. */
 const FIRST_STREAMS = 100;

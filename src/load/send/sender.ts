@@ -1,15 +1,16 @@
 import { errorKind } from '../measure/errors.ts';
 import type { LoadThreadData } from '../threads/messages.ts';
-import { HttpExchange, type Outcome, requestTemplate } from './connection.ts';
 import {
   type Carrier,
   type Carriers,
   ConnectionPool,
+  HttpExchange,
+  type Outcome,
+  requestTemplate,
   type TargetOptions,
-} from './connection-pool.ts';
+} from './connection.ts';
 import { Http2Sessions } from './http2.ts';
-import type { WorkHooks } from './queued-work.ts';
-import { type Queued, QueuedWork, type QueuedWorkOptions } from './queued-work.ts';
+import { type Queued, QueuedWork, type QueuedWorkOptions, type WorkHooks } from './queued-work.ts';
 
 export interface SenderOptions extends QueuedWorkOptions, TargetOptions {}
 

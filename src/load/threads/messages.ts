@@ -135,14 +135,14 @@ export type LoadEvent =
       readonly type: 'done';
       readonly admissions: Float64Array;
       readonly tally: TallyRecord;
-      /** The requests of the warm-up. */
-      readonly warmUp: CallCounts;
-      /** The share of the time for which the event loop was busy. */
-      readonly busy: number;
-      /** The most requests or calls that it could have in flight. */
-      readonly capacity: number;
-      /** Whether one ever had to wait for another to end. */
-      readonly wasFull: boolean;
+      /** At a rate: the requests of the warm-up. */
+      readonly warmUp?: CallCounts;
+      /** At a rate: the share of the time for which the event loop was busy. */
+      readonly busy?: number;
+      /** At a rate: the most requests or calls that it could have in flight. */
+      readonly capacity?: number;
+      /** At a rate: whether one ever had to wait for another to end. */
+      readonly wasFull?: boolean;
       /** The round that it could not finish. */
       readonly round?: ThreadRound | undefined;
       /** Why the thread ended early, or why its teardown failed. */

@@ -144,8 +144,9 @@ function collect({ threads, startUs, watch, processors, ...run }: Collected): Dr
     warmUp: totalOf(threads.map(({ last }) => last?.warmUp)),
     elapsedMs,
     admitted: watch.meter.admitted,
-    wantedRate: elapsedMs === 0 ? course.rate : course.tokens(startUs, endUs) / (elapsedMs / 1_000),
-    rateRange: course.isSteady ? undefined : course.range,
+    wantedRatePerSecond:
+      elapsedMs === 0 ? course.rate : course.tokens(startUs, endUs) / (elapsedMs / 1_000),
+    wantedRangePerSecond: course.isSteady ? null : course.range,
     admittedPer100Ms: watch.meter.countsUntil(endUs),
     threads,
     tally,

@@ -2,7 +2,7 @@ import { beside } from '../beside.ts';
 import type { LoadOptions, TaskOptions } from '../plan/options.ts';
 import { reservationsAhead } from '../send/pacer.ts';
 import type { Target } from '../send/target.ts';
-import type { ThreadData } from './messages.ts';
+import type { LoadThreadData, TaskThreadData, ThreadData } from './messages.ts';
 import { type StartThread, ThreadHandle } from './thread-handle.ts';
 
 const LOAD_WORKER = beside('load-worker.js');
@@ -50,44 +50,44 @@ export function startThreads(
   worker?: URL,
   start?: StartThread,
 ): ThreadHandle[] {
-  const { task, threads } = options;
-  const dataOf = task === undefined ? requestData(options, target) : taskData(options, task);
+  const { task, threads, timeoutMs, fleet } = options;
+  const outstanding = outstandingAt(highestRate(options), options);
+  const common: ThreadData = { timeoutMs, outstanding, fleet };
+  const dataOf = task === undefined ? requestData(options, target) : taskData(task, threads);
   const code = worker ?? (task === undefined ? LOAD_WORKER : TASK_WORKER);
-  return Array.from(
-    { length: threads },
-    (_, thread) =>
-      new ThreadHandle(code, dataOf(thread), (...log) => onAdmissions(thread, ...log), start),
-  );
+  return Array.from({ length: threads }, (_, thread) => {
+    const data = { ...common, ...dataOf(thread) };
+    return new ThreadHandle(code, data, (...log) => onAdmissions(thread, ...log), start);
+  });
 }
 
 function requestData(
   options: LoadOptions,
   { url, rehearsalUrl = url }: Target,
-): (thread: number) => ThreadData {
-  const { rate, ramp, threads, timeoutMs, fleet } = options;
-  const { method, headers, body, transport } = options;
-  const outstanding = outstandingAt(highestRate(options), options);
-  const openAhead = Math.ceil(((ramp?.from ?? rate) * OPEN_AHEAD_S) / threads);
-  const request = { method, headers, body };
+): (thread: number) => Omit<LoadThreadData, keyof ThreadData> {
+  const { rate, ramp, threads, method, headers, body, transport } = options;
   const rehearsal = {
     url: rehearsalUrl,
     requests: rehearsalRequests(options),
     request: { method: 'GET', headers: [], body: undefined },
     transport: { http2: transport?.http2 },
   };
-  return (thread) => {
-    return {
-      timeoutMs,
-      outstanding,
-      fleet,
-      url,
-      rehearsal,
-      connections: connectionsOf(options, thread),
-      openAhead,
-      request,
-      transport,
-    };
-  };
+  return (thread) => ({
+    url,
+    rehearsal,
+    connections: connectionsOf(options, thread),
+    openAhead: Math.ceil(((ramp?.from ?? rate) * OPEN_AHEAD_S) / threads),
+    request: { method, headers, body },
+    transport,
+  });
+}
+
+function taskData(
+  task: TaskOptions,
+  threads: number,
+): (thread: number) => Omit<TaskThreadData, keyof ThreadData> {
+  const counter = new BigInt64Array(new SharedArrayBuffer(8));
+  return (thread) => ({ counter, task: { ...task, thread, threads } });
 }
 
 /** The share of one thread in all connections. */
@@ -111,17 +111,4 @@ function rehearsalRequests(options: LoadOptions): number {
   // At a high rate, slightly slower requests already build a backlog.
   const most = Math.min(MOST_BY_THREAD, Math.floor(MOST_REHEARSED / threads));
   return Math.max(least, Math.min(most, Math.ceil((highestRate(options) * REHEARSED_S) / threads)));
-}
-
-function taskData(options: LoadOptions, task: TaskOptions): (thread: number) => ThreadData {
-  const { threads, timeoutMs, fleet } = options;
-  const outstanding = outstandingAt(highestRate(options), options);
-  const counter = new BigInt64Array(new SharedArrayBuffer(8));
-  return (thread) => ({
-    timeoutMs,
-    outstanding,
-    fleet,
-    counter,
-    task: { ...task, thread, threads },
-  });
 }

@@ -1,5 +1,5 @@
-import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
+import { onAbort } from '../../time/on-abort.ts';
 import { type CallCounts, totalOf } from '../measure/call-counts.ts';
 import { RecentLatencies } from '../measure/recent-latencies.ts';
 import type { LoadCommand, LoadEvent, ThreadRound } from './messages.ts';
@@ -186,19 +186,15 @@ export async function untilReady(
   threads: readonly Pick<ThreadHandle, 'ready' | 'crash' | 'refusal'>[],
   stop: AbortSignal,
 ): Promise<void> {
-  const over = new AbortController();
   let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<boolean>((resolve) => {
+  let forget = () => {};
+  const isTooLate = await new Promise<boolean>((resolve) => {
     timer = setTimeout(resolve, READY_MS, true);
+    forget = onAbort(stop, () => resolve(false));
+    void Promise.all(threads.map((thread) => thread.ready)).then(() => resolve(false));
   });
-  const ready = Promise.all(threads.map((thread) => thread.ready)).then(() => false);
-  const stopped = once(stop, 'abort', { signal: over.signal }).then(
-    () => false,
-    () => false, // no longer needed
-  );
-  const isTooLate = !stop.aborted && (await Promise.race([ready, stopped, tooLate]));
   clearTimeout(timer);
-  over.abort();
+  forget();
   if (stop.aborted) throw new InterruptedError('stopped before the first request');
   if (isTooLate) throw new Error(`a load thread was not ready within ${READY_MS / 1_000} s`);
   const crashed = threads.find((thread) => thread.crash !== undefined);

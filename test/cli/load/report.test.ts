@@ -169,7 +169,7 @@ it('the rates of a long run are averaged over whole groups of tenths of a second
 });
 
 it('a changed rate is shown as a range, without a line of its own', () => {
-  const { text, charts } = pageOf({ rateRange: [500, 5_000] });
+  const { text, charts } = pageOf({ wantedRangePerSecond: [500, 5_000] });
   expect(text).toContain('at most 1 + each rate x its time requests');
   expect(ratesOf(charts).series.map(({ label }) => label)).toEqual(['requests']);
 });

@@ -13,7 +13,7 @@ function summaryOf(change: Change = {}): string {
 
 describe('renderSummary', () => {
   it('shows a changed rate: its mean, its range and the inflow', () => {
-    const text = summaryOf({ wantedRate: RATE, rateRange: [500, 5_000] });
+    const text = summaryOf({ wantedRatePerSecond: RATE, wantedRangePerSecond: [500, 5_000] });
     expect(text).toContain('2,000/s wanted on average, from 500/s to 5,000/s');
     expect(text).toContain('at most 1 + each rate x its time requests');
   });

@@ -66,7 +66,7 @@ export function resultOf({ sent = RATE, gates, ...change }: Change = {}): DriveR
     warmUp: { sent: 0, succeeded: 0, failed: 0 },
     elapsedMs: 1_000,
     admitted: RATE,
-    wantedRate: RATE,
+    wantedRatePerSecond: RATE,
     admittedPer100Ms: new Array(10).fill(RATE / 10),
     threads: [1_200, 800].map((admitted) => ({
       admitted,

@@ -6,8 +6,6 @@ import { loadCommand } from '../../../src/cli/load/command.ts';
 import { simulateCommand } from '../../../src/cli/simulate/command.ts';
 import type { CliRun } from './run-cli.ts';
 
-const VERSION = '9.9.9';
-
 /** Runs the command in the test's process and captures its output. `onStderr` sees it at once. */
 export async function runInProcess(
   args: readonly string[],
@@ -21,12 +19,7 @@ export async function runInProcess(
       return true;
     });
   const spies = [catching('stdout'), catching('stderr')];
-  const commands = [
-    compareCommand(VERSION),
-    hostCommand(),
-    loadCommand(VERSION),
-    simulateCommand(VERSION),
-  ];
+  const commands = [compareCommand(), hostCommand(), loadCommand(), simulateCommand()];
   const program = new Command('zerotime');
   const nested = commands.flatMap((command) => command.commands);
   for (const command of [program, ...commands, ...nested]) command.exitOverride();

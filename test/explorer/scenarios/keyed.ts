@@ -75,7 +75,7 @@ function tierChanges(): Shared[] {
   const base = { subject: 'keyed, tiers', module, setup: '1', stops: true };
   const takes: Operation[] = [
     ['take', 1, 1],
-    ['take', 1, 2, 1],
+    ['take', 1, 2, 0, 1],
   ];
   const changes = ['double', 'tier'];
   return [
@@ -89,18 +89,18 @@ function tierChanges(): Shared[] {
       [0, 1].map((tier) => ({
         ...base,
         name: `take under limit ${tier}, and change ${change}, then take`,
-        threads: [[['take', 1, 1, tier]], [[change], ['take', 1, 1, tier]]] as Operation[][],
+        threads: [[['take', 1, 1, 0, tier]], [[change], ['take', 1, 1, 0, tier]]] as Operation[][],
       })),
     ),
     {
       ...base,
       name: 'take under a tier, beside two changes',
-      threads: [[['take', 1, 1, 1]], [['double'], ['tier']]],
+      threads: [[['take', 1, 1, 0, 1]], [['double'], ['tier']]],
     },
     ...changes.map((change) => ({
       ...base,
       name: `balance of a key, and change ${change} on another thread, then take`,
-      threads: [[['balance', 1, 1]], [[change], ['take', 1, 1, 1]]] as Operation[][],
+      threads: [[['balance', 1, 1]], [[change], ['take', 1, 1, 0, 1]]] as Operation[][],
     })),
     ...changes.flatMap((change) =>
       [0, 1].flatMap((tier) => [
@@ -120,7 +120,7 @@ function tierChanges(): Shared[] {
       ...base,
       setup: '2',
       name: `give an entry, and change ${change}`,
-      threads: [[['take', 1, 2, 1]], [[change]]] as Operation[][],
+      threads: [[['take', 1, 2, 0, 1]], [[change]]] as Operation[][],
     })),
   ];
 }

@@ -112,18 +112,21 @@ export function keyedScene(crowd: Crowd, recorder: Recorder, random: Random, cal
     };
   };
 
-  /** A look at a key while its limit makes no sense. */
+  /** A look at a key while its limit, or another one, makes no sense. */
   const damageLimit = (limit: number): Step<ReturnType<typeof open>> => {
     const { recordsAt, limitCount } = readTable(place);
-    const ofLimit = KEYED_RECORD.limits + limit * KEYED_LIMIT_BYTES;
-    const field = random.pick([
-      KEYED_RECORD.sinceUs,
-      ofLimit + RECORD.originUs,
-      ofLimit + RECORD.pace,
-      ofLimit + RECORD.burst,
-      ofLimit + RECORD.ticksPerToken,
-      ofLimit + RECORD.fillTicks,
-    ]);
+    const fieldsOf = (one: number) => {
+      const ofLimit = KEYED_RECORD.limits + one * KEYED_LIMIT_BYTES;
+      return [
+        ofLimit + RECORD.originUs,
+        ofLimit + RECORD.pace,
+        ofLimit + RECORD.burst,
+        ofLimit + RECORD.ticksPerToken,
+        ofLimit + RECORD.fillTicks,
+      ];
+    };
+    const fields = Array.from({ length: limitCount }, (_, i) => fieldsOf(i)).flat();
+    const field = random.pick([KEYED_RECORD.sinceUs, ...fields]);
     const value = random.pick([Number.NaN, Infinity, 0, -1, 0.5, 1e300, 40_000]);
     return ({ buckets, engine }) => {
       const live = (region.i32[(offset + KEYED.live) >> 2] ?? 0) & INDEX_MASK;

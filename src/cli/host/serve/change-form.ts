@@ -1,7 +1,9 @@
 // The form that changes a limiter, on the page of `zerotime host serve`: runs in the browser.
 
 import { el, type Node } from './dom.ts';
-import type { Action, ChangeAnswer, ChangeRequest, LimiterView } from './view.ts';
+import type { ChangeAnswer, ChangeRequest, LimiterView } from './view.ts';
+
+type Action = ChangeRequest['action'];
 
 /** Sends a change to the server. */
 export type MakeChange = (request: ChangeRequest) => Promise<ChangeAnswer>;

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import type { Command } from 'commander';
 import { loadLibc } from '../../../host/native.ts';
+import { Interrupt } from '../../load/keys.ts';
 import { parseCount } from '../../values.ts';
 import { parseUser, print, report, subcommand } from '../subcommand.ts';
 import { History } from './history.ts';
@@ -63,20 +64,23 @@ async function serve(paths: readonly string[], flags: ServeFlags): Promise<void>
   const history = new History([...unique.values()]);
   const token = allowChanges ? randomBytes(24).toString('base64url') : undefined;
   const server = regionServer({ history, names: new Names([host, ...name]), token });
-  const ended = new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, resolve);
-  });
-  server.listen(port, host);
-  await once(server, 'listening');
-  history.start();
-  print(addresses(server.address() as AddressInfo, host, token));
-  for (const { path, view } of history.regions()) {
-    print([view.error === undefined ? `Serving ${path}` : `Waiting: ${view.error}`]);
+  const interrupt = new Interrupt();
+  const ended = once(interrupt.signal, 'abort');
+  try {
+    server.listen(port, host);
+    await once(server, 'listening');
+    history.start();
+    print(addresses(server.address() as AddressInfo, host, token));
+    for (const { path, view } of history.regions()) {
+      print([view.error === undefined ? `Serving ${path}` : `Waiting: ${view.error}`]);
+    }
+    await ended;
+  } finally {
+    interrupt.dispose();
+    server.close();
+    server.closeAllConnections();
+    history.stop();
   }
-  await ended;
-  server.close();
-  server.closeAllConnections();
-  history.stop();
 }
 
 function addresses({ port }: AddressInfo, host: string, token: string | undefined): string[] {

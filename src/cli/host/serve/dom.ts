@@ -14,7 +14,6 @@ export interface Node {
   focus(): void;
   setAttribute(name: string, value: string): void;
   removeAttribute(name: string): void;
-  toggleAttribute(name: string, isSet: boolean): void;
   addEventListener(event: string, listener: (event: { preventDefault(): void }) => void): void;
 }
 declare const document: {

@@ -2,22 +2,13 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';
-import {
-  blocking,
-  type Operation,
-  operate,
-  pausing,
-  resetting,
-  resuming,
-  setting,
-} from '../../../host/operations.ts';
+import { operate } from '../../../host/operations.ts';
 import { parseDuration } from '../../values.ts';
 import {
   type Assignment,
-  changeOf,
   differences,
   KEY_TYPES,
-  keyOf,
+  operationOf,
   parseAssignment,
   userName,
 } from '../requested-change.ts';
@@ -117,17 +108,18 @@ function isText(value: unknown): boolean {
 }
 
 /** @throws Error if the action or one of its parameters is invalid. */
-function operationOf({ action, changes = '', key, keyType, time = '' }: ChangeRequest): Operation {
-  const type = KEY_TYPES.find((one) => one === keyType) ?? 'string';
-  if (action === 'pause') return pausing;
-  if (action === 'resume') return resuming;
-  if (action === 'reset') return resetting(key === undefined ? key : keyOf(key, type));
-  if (action === 'block') return blocking(keyOf(key ?? '', type), parseDuration(time));
-  if (action !== 'set') throw new TypeError('action must be set, pause, resume, block or reset');
+function requested({ action, changes = '', key, keyType, time = '' }: ChangeRequest) {
   const words = changes.split(/\s+/).filter((word) => word !== '');
-  if (words.length === 0) throw new TypeError('changes must be such as rate=50 burst=10');
-  const assignments = words.reduce<Assignment[]>((all, word) => parseAssignment(word, all), []);
-  return setting((terms) => changeOf(assignments, terms));
+  if (action === 'set' && words.length === 0) {
+    throw new TypeError('changes must be such as rate=50 burst=10');
+  }
+  return operationOf({
+    action,
+    assignments: words.reduce<Assignment[]>((all, word) => parseAssignment(word, all), []),
+    key,
+    keyType: KEY_TYPES.find((one) => one === keyType),
+    ms: action === 'block' ? parseDuration(time) : 0,
+  });
 }
 
 /** Makes a change, as the commands of `zerotime host` do. `from` is the address of the client. */
@@ -138,7 +130,7 @@ export function makeChange(history: History, change: ChangeRequest, from: string
   try {
     const user = `${userName()} via ${from}`;
     const options = { user, isDry, isRecorded: true };
-    const made = operate(watched.find(), name, operationOf(change), options);
+    const made = operate(watched.find(), name, requested(change), options);
     if (!isDry) history.refresh();
     const { change: done } = made;
     return { differences: done === undefined ? [] : differences(done.from, done.to) };

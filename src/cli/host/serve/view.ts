@@ -1,7 +1,6 @@
 // What the server tells the page: plain data, read on both sides.
 
-/** What an operator can do to a limiter. */
-export type Action = 'set' | 'pause' | 'resume' | 'block' | 'reset';
+import type { ChangeAction } from '../../../host/change-log.ts';
 
 /** The counts and state of a limiter at an instant; null if it has none. */
 export type Point = readonly [
@@ -26,7 +25,8 @@ export interface LimiterView {
   /** What its level counts. */
   readonly unit: 'tokens' | 'permits' | 'keys' | '';
   readonly isDamaged: boolean;
-  readonly actions: readonly Action[];
+  /** What an operator can do to it. */
+  readonly actions: readonly ChangeAction[];
 }
 
 /** A process that has a region open. */
@@ -79,7 +79,7 @@ export interface State {
 export interface ChangeRequest {
   readonly path: string;
   readonly name: string;
-  readonly action: Action;
+  readonly action: ChangeAction;
   /** Such as `rate=50 burst=10`. */
   readonly changes?: string;
   readonly key?: string;

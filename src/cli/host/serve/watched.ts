@@ -1,5 +1,4 @@
 import { HandleError } from '../../../errors.ts';
-import { ChangeLog } from '../../../host/change-log.ts';
 import { HostRegion } from '../../../host/host-region.ts';
 import type { HostLimiter } from '../../../host/limiters.ts';
 import { fieldsOf } from '../../../host/operations.ts';
@@ -8,10 +7,9 @@ import { pathOf } from '../../../host/region-file.ts';
 import { type Reading, readingIfAny } from '../../../integrations/metrics/readings.ts';
 import { CELLS } from '../../../limiters/terms.ts';
 import { printableLine } from '../../../load/plan/redact.ts';
-import { namesIn } from '../../../memory/names.ts';
-import { shownChange, stageOf } from '../requested-change.ts';
-import { recovered, usage } from '../summary.ts';
-import type { Action, ChangeView, LimiterView, Point, RegionView } from './view.ts';
+import { changesIn } from '../requested-change.ts';
+import { others, recovered, usage } from '../summary.ts';
+import type { LimiterView, Point, RegionView } from './view.ts';
 
 /** The changes that the page shows. */
 const SHOWN_CHANGES = 20;
@@ -71,7 +69,7 @@ export class WatchedRegion {
     try {
       const region = this.find();
       const limiters = region.limiters().map((one) => readLimiter(region, one));
-      const processes = region.processes().filter(({ isOwn }) => !isOwn);
+      const processes = others(region);
       return { path, region, limiters, processes, view: viewOf(region, limiters, processes) };
     } catch (error) {
       const reason = error instanceof Error ? error.message : `${error}`;
@@ -139,7 +137,7 @@ function unitOf(reading: Reading | undefined): LimiterView['unit'] {
   return reading?.entries === undefined ? '' : 'keys';
 }
 
-function actionsOf(kind: HostLimiter['kind']): readonly Action[] {
+function actionsOf(kind: HostLimiter['kind']): LimiterView['actions'] {
   if (kind === 'fleet-bucket' || kind === 'sometimes') return [];
   if (kind === 'keyed-limit-set') return ['set', 'pause', 'resume', 'block', 'reset'];
   if (kind.startsWith('keyed')) return ['set', 'block', 'reset'];
@@ -177,25 +175,6 @@ function viewOf(
     ],
     limiters: limiters.map(({ view }) => view),
     processes: processes.map(({ pid, openMs, isAlive }) => ({ pid, openMs, isAlive })),
-    changes: changesOf(region),
+    changes: changesIn(region).slice(-SHOWN_CHANGES).reverse(),
   };
-}
-
-function changesOf(region: HostRegion): ChangeView[] {
-  const changes = ChangeLog.find(region)?.changes() ?? [];
-  const names = new Map([...namesIn(region)].map(({ name, cell }) => [cell, name]));
-  const newest = changes.at(-1);
-  return [...changes]
-    .reverse()
-    .slice(0, SHOWN_CHANGES)
-    .map((each) => ({
-      number: each.number,
-      atMs: each.begunMs,
-      user: printableLine(each.user),
-      pid: each.pid,
-      limiter: printableLine(names.get(each.cell) ?? ''),
-      what: printableLine(each.key === undefined ? each.action : `${each.action} ${each.key}`),
-      values: printableLine(shownChange(each)),
-      stage: stageOf(each, region, each === newest),
-    }));
 }

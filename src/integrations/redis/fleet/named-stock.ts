@@ -66,7 +66,8 @@ export function openNamedStock(
   options: OpenOptions<StockOptions>,
   known: Known<StockOptions>,
 ): NamedStock {
-  const maker = { kind: 'fleet-bucket' as const, known, create, attach, cell, changeable: [] };
+  const made = { create, attach };
+  const maker = { kind: 'fleet-bucket', cell, changeable: [], known, made } as const;
   const isLocal = options.whenUnreachable === 'local';
   // A stock without a local share has neither.
   const given = isLocal ? options : { ...options, rate: undefined, processes: undefined };

@@ -71,6 +71,41 @@ export function setLimit(
   originUs = origin;
 }
 
+let keptBurst: f64 = 0;
+let keptTicksPerToken: f64 = 0;
+let keptTicksPerMicro: f64 = 0;
+let keptCapTicks: i64 = 0;
+let keptFillTicks: f64 = 0;
+let keptOriginUs: f64 = 0;
+let keptArrived: i64 = 0;
+let keptArrivedFraction: u64 = 0;
+
+/** Keeps the limit read, while others are read: memory may have been damaged since. */
+export function keepLimit(): void {
+  keptBurst = burst;
+  keptTicksPerToken = ticksPerToken;
+  keptTicksPerMicro = ticksPerMicro;
+  keptCapTicks = capTicks;
+  keptFillTicks = fillTicks;
+  keptOriginUs = originUs;
+  keptArrived = arrived;
+  keptArrivedFraction = arrivedFraction;
+}
+
+/** Sets the limit that was kept. */
+export function useKept(): void {
+  setLimit(
+    keptBurst,
+    keptTicksPerToken,
+    keptTicksPerMicro,
+    keptFillTicks,
+    keptCapTicks,
+    keptOriginUs,
+  );
+  arrived = keptArrived;
+  arrivedFraction = keptArrivedFraction;
+}
+
 /** Ticks per microsecond. */
 export function speedOf(pace: f64, perToken: f64, fill: f64): f64 {
   if (fill != 0) return fill / pace;

@@ -1,4 +1,4 @@
-import { exchange64, load64, readF64, store32 } from '../accesses';
+import { exchange64, load64, store32 } from '../accesses';
 import { round, scale, ticksDown, ticksUp } from '../arithmetic';
 import {
   addTokens,
@@ -80,17 +80,6 @@ export function newLimit(pace: f64, most: f64, perToken: f64, fill: f64): void {
   newTicksPerMicro = speedOf(pace, perToken, fill);
   newCapTicks = ticksUp(most, perToken);
   newFillTicks = fill;
-}
-
-/** Reads the limit of the new record. */
-export function useNew(at: usize): void {
-  newLimit(
-    readF64(at + RECORD_pace),
-    readF64(at + RECORD_burst),
-    readF64(at + RECORD_ticksPerToken),
-    readF64(at + RECORD_fillTicks),
-  );
-  newOriginUs = readF64(at + RECORD_originUs);
 }
 
 /** The tokens in `held` ticks of the limit read, in ticks of the new one, and up to its burst. */

@@ -18,7 +18,7 @@ import {
 import { fastestPerMicro, gapTicks, isInForce, known, learnLimit } from './limits';
 import {
   advanced,
-  bringUp,
+  bringStateUp,
   instantUs,
   isUpToDate,
   longestWait,
@@ -28,6 +28,7 @@ import {
   setInstant,
   sinceFill,
   stateOf,
+  currentZeroTime,
   zeroTimeOf,
 } from './state';
 import { find, identityOf, isLive, NONE, seek, STATE, tagOf, tagOfOwner } from './table';
@@ -117,7 +118,7 @@ function charge(entry: usize, identity: i64, cost: i64, maxWait: f64, only: i64)
     // Invariant: the states of a live entry have the version of its identity.
     if (tagOf(state) != tag) return isLive(state) && isStill(entry, identity) ? DAMAGED : AGAIN;
     if (!isUpToDate(state)) {
-      state = bringUp(entry + STATE, state);
+      state = bringStateUp(entry + STATE, state);
       continue;
     }
     const zeroTime = zeroTimeOf(state);
@@ -232,10 +233,10 @@ function lookAt(entry: usize, identity: i64): f64 {
   if (!isLive(state)) return entry == shared ? DAMAGED : AGAIN;
   if (!isInForce()) return STALE;
   if (!isUpToDate(state)) {
-    bringUp(entry + STATE, state);
+    bringStateUp(entry + STATE, state);
     return AGAIN;
   }
-  const zeroTime = zeroTimeOf(state);
+  const zeroTime = currentZeroTime(state);
   if (load64(entry + STATE) != state || !isStill(entry, identity)) return AGAIN;
   seenState = state;
   leaveHeld(nowTicks - zeroTime);

@@ -119,7 +119,7 @@ export function take(floor: i64): i32 {
 /** Joins another thread that gives the entry to the same key: either commit gives it to the key. */
 function adopt(entry: usize, state: i64): i32 {
   held = state;
-  return settle(entry);
+  return contest(entry);
 }
 
 /** Takes an entry from a stalled or terminated thread, which cannot commit without its ticket. */
@@ -142,10 +142,10 @@ function claim(entry: usize, state: i64): i32 {
   if (isLive(state)) add64(cell + KEYED_reclaimed, 1);
   else if (isHeld(state)) mayTakeOver = false;
   publish(entry);
-  return name(entry) ? settle(entry) : overtaken();
+  return name(entry) ? contest(entry) : overtaken();
 }
 
-function settle(entry: usize): i32 {
+function contest(entry: usize): i32 {
   if (isAlone(entry)) {
     taken = entry;
     return TAKEN;

@@ -1,5 +1,5 @@
 import { load32, readF64, readI32, readI64 } from '../accesses';
-import { capTicks, fillTicks, readLimit } from '../bucket/limit';
+import { burst, capTicks, fillTicks, keepLimit, readLimit, setLimit } from '../bucket/limit';
 import {
   INDEX_BITS,
   INDEX_MASK,
@@ -13,6 +13,7 @@ import {
   RECORD_pace,
   TABLE_SPAN_TICKS,
   TAG_BITS,
+  TICKS_PER_MICRO,
 } from '../constants';
 
 // The limits of a table: its own and its tiers'. A record holds all of them, and each counts in a
@@ -95,9 +96,17 @@ export function markOf(live: i32, index: i32): i32 {
   return (((live >> INDEX_BITS) & 1) * PARITY) | (index << TAG_BITS);
 }
 
-/** Reads the limit of this call again, after others were read. */
-export function restoreLimit(): void {
-  readLimit(limitIn(recordOf(known), tier));
+/**
+ * Reads a limit; false if it is invalid. An unlimited one is read then, so that no arithmetic fails,
+ * whatever damaged memory contains, or a record that another thread is writing.
+ */
+export function read(limit: usize): bool {
+  const isSound =
+    readLimit(limit) &&
+    capTicks <= TABLE_SPAN_TICKS &&
+    (fillTicks == 0 || (capTicks > 0 && capTicks <= (fillTicks as i64)));
+  if (!isSound) setLimit(burst, 0, TICKS_PER_MICRO, 0, 0, 0);
+  return isSound;
 }
 
 /** Makes the next call read its limit again, because others are read now. */
@@ -111,11 +120,7 @@ function readLimits(word: i32): bool {
   while (true) {
     const limit = limitIn(recordOf(live), tier);
     const since = sinceOf(recordOf(live));
-    const isSound =
-      readLimit(limit) &&
-      capTicks <= TABLE_SPAN_TICKS &&
-      (fillTicks == 0 || (capTicks > 0 && capTicks <= (fillTicks as i64))) &&
-      since - since == 0;
+    const isSound = read(limit) && since - since == 0;
     const rest = readI64(limit + KEYED_LIMIT_rest);
     const again = load32(cell + KEYED_live);
     if (again != live) {
@@ -123,6 +128,7 @@ function readLimits(word: i32): bool {
       continue;
     }
     if (!isSound) return false;
+    keepLimit();
     restTicks = rest;
     gapTicks = fillTicks == 0 ? 0 : (fillTicks as i64) - capTicks;
     mark = markOf(live, tier);

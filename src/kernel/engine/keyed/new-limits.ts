@@ -1,5 +1,4 @@
 import { exchange64, readI64 } from '../accesses';
-import { readLimit } from '../bucket/limit';
 import {
   carryIndex,
   keepOrigin,
@@ -18,7 +17,7 @@ import {
   KEYED_RECORD_sinceUs,
   TABLE_SPAN_TICKS,
 } from '../constants';
-import { forgetLimit, isInForce, limitIn } from './limits';
+import { forgetLimit, isInForce, limitIn, read } from './limits';
 import { restAfter, stateBroughtUp } from './state';
 import { STATE } from './table';
 
@@ -53,7 +52,7 @@ export function writeLimit(
   const from = limitIn(before, tier);
   const to = limitIn(record, tier);
   forgetLimit();
-  const isSound = readLimit(from);
+  const isSound = read(from);
   newLimit(pace, burst, perToken, fill);
   // The grid of windows stays.
   if (fill == 0) placeOrigin(changeUs, version);

@@ -15,7 +15,7 @@ import {
 } from './charge';
 import { isInForce, tier, useTier } from './limits';
 import {
-  bringUp,
+  bringStateUp,
   costOfSpan,
   heldBefore,
   isUpToDate,
@@ -24,7 +24,7 @@ import {
   sinceFill,
   stateOf,
   tierOf,
-  zeroTimeOf,
+  currentZeroTime,
 } from './state';
 import { find, identityOf, isLive, isOwned, NONE, STATE, tagOfOwner } from './table';
 
@@ -36,26 +36,31 @@ import { find, identityOf, isLive, isOwned, NONE, STATE, tagOfOwner } from './ta
  */
 export function block(high: u32, low: u32, nowUs: f64, us: f64): f64 {
   const asked = tier;
-  let answer = STALE;
-  for (let isSound = begin(high, low, nowUs); answer == STALE; isSound = renew(nowUs)) {
+  let result: f64 = DAMAGED;
+  for (let isSound = begin(high, low, nowUs); isSound; isSound = renew(nowUs)) {
     // A block does not depend on limits. It keeps the tier, unless the bucket is unused.
-    const entry = isSound ? find() : NONE;
+    const entry = find();
     let state = entry == NONE ? 0 : load64(entry + STATE);
     // After the state: its parity tells its record only to a call that knows the one in force.
-    if (isSound && !isInForce()) continue;
-    if (isLive(state) && !isUpToDate(state)) state = bringUp(entry + STATE, state);
+    if (!isInForce()) continue;
+    if (isLive(state) && !isUpToDate(state)) state = bringStateUp(entry + STATE, state);
     if (isLive(state) && tierOf(state) != tier) {
       useTier(tierOf(state));
       isSound = renew(nowUs);
-      if (zeroTimeOf(state) <= restNow()) {
+      if (isSound && currentZeroTime(state) <= restNow()) {
         useTier(asked);
         isSound = renew(nowUs);
       }
+      if (!isSound) break;
     }
-    answer = isSound ? blockFor(us) : DAMAGED;
+    const answer = blockFor(us);
+    if (answer != STALE) {
+      result = answer;
+      break;
+    }
   }
-  if (tier != asked) useTier(asked);
-  return answer;
+  useTier(asked);
+  return result;
 }
 
 function blockFor(us: f64): f64 {
@@ -103,10 +108,10 @@ function giveBack(amount: i64): bool {
     const rest = zeroTimeAtFirstSight();
     if (!isInForce()) return false;
     if (!isUpToDate(state)) {
-      bringUp(entry + STATE, state);
+      bringStateUp(entry + STATE, state);
       continue;
     }
-    const before = zeroTimeOf(state);
+    const before = currentZeroTime(state);
     if (before <= rest && load64(entry + STATE) == state) return true;
     const zeroTime = max(before - amount, rest);
     if (lower(entry, identity, state, stateOf(zeroTime, tagOfOwner(identity)))) return true;

@@ -1,23 +1,26 @@
 import { exchange64, readI64 } from '../accesses';
 import { scale } from '../arithmetic';
 import {
+  burst,
   capTicks,
   countedTick,
   fillAt,
   fillTicks,
   nearestTick,
-  readLimit,
+  pace,
   ticksPerMicro,
   ticksPerToken,
+  useKept,
 } from '../bucket/limit';
 import {
+  keepOrigin,
   keptTicks,
   newCapTicks,
   newFillTicks,
+  newLimit,
   newTick,
   newTicksPerMicro,
   newTicksPerToken,
-  useNew,
 } from '../bucket/reconfigure';
 import {
   FIRST_TICKS,
@@ -40,9 +43,9 @@ import {
   known,
   limitIn,
   mark,
+  read,
   recordBefore,
   recordOf,
-  restoreLimit,
   restTicks,
   sinceOf,
   tier,
@@ -126,8 +129,8 @@ function windowOf(zeroTime: i64): i64 {
 function counted(zeroTime: i64, us: f64): i64 {
   const perToken = ticksPerToken as i64;
   const most = newTicksPerToken >= 1 ? newCapTicks / (newTicksPerToken as i64) : 0;
-  // Only damaged memory has such limits.
-  if (fillTicks < 1 || perToken < 1 || most < 1) return zeroTime;
+  // Only damaged memory has such a limit.
+  if (most < 1) return zeroTime;
   const present = countedTick(us) / (fillTicks as i64) - 1;
   let place = windowOf(zeroTime);
   let count = (zeroTime - place * (fillTicks as i64) + perToken - 1) / perToken;
@@ -144,20 +147,27 @@ function counted(zeroTime: i64, us: f64): i64 {
   return min(place * (newFillTicks as i64) + count * (newTicksPerToken as i64), LAST_TICKS);
 }
 
+/** Reads a limit, and the one to which a zero-time is carried from it. */
+function readBoth(from: usize, to: usize): void {
+  read(to);
+  newLimit(pace, burst, ticksPerToken, fillTicks);
+  keepOrigin();
+  read(from);
+}
+
 /** The zero-time of a state under its own tier of the live record. */
 function broughtUp(state: i64): i64 {
   const zeroTime = state >> ZERO_TIME_SHIFT;
   if (isUpToDate(state)) return zeroTime;
   const record = recordOf(known);
-  readLimit(limitIn(recordBefore(record), tierOf(state)));
-  useNew(limitIn(record, tierOf(state)));
+  readBoth(limitIn(recordBefore(record), tierOf(state)), limitIn(record, tierOf(state)));
   return changed(zeroTime, beginningOf(sinceOf(record), zeroTime));
 }
 
-/** {@link broughtUp}, and reads that tier's limit: {@link restoreLimit} reads that of the call again. */
+/** {@link broughtUp}, and reads that tier's limit: {@link useKept} ends that. */
 export function broughtUpOfOther(state: i64): i64 {
   const zeroTime = broughtUp(state);
-  readLimit(limitIn(recordOf(known), tierOf(state)));
+  read(limitIn(recordOf(known), tierOf(state)));
   return zeroTime;
 }
 
@@ -165,13 +175,13 @@ export function broughtUpOfOther(state: i64): i64 {
 export function stateBroughtUp(state: i64): i64 {
   if (isUpToDate(state)) return state;
   const next = broughtUp(state);
-  restoreLimit();
+  useKept();
   const bits = ((state as i32) ^ PARITY) & MARK_MASK;
   return (next << ZERO_TIME_SHIFT) | (bits as i64);
 }
 
 /** Brings a live state up to the limits in force, unless it has changed. Returns the state now. */
-export function bringUp(at: usize, state: i64): i64 {
+export function bringStateUp(at: usize, state: i64): i64 {
   const next = stateBroughtUp(state);
   const seen = exchange64(at, state, next);
   return seen == state ? next : seen;
@@ -184,12 +194,11 @@ export function carried(state: i64, us: f64): i64 {
   if (from != tier) {
     const before = limitIn(recordOf(known), from);
     const after = limitIn(recordOf(known), tier);
-    readLimit(before);
-    useNew(after);
+    readBoth(before, after);
     const rest = readI64(before + KEYED_LIMIT_rest);
     zeroTime = moved(zeroTime, us, rest, readI64(after + KEYED_LIMIT_rest));
   }
-  restoreLimit();
+  useKept();
   return zeroTime;
 }
 
@@ -243,13 +252,23 @@ export function isOurs(state: i64): bool {
 }
 
 /**
- * The zero-time of a state that is up to date under the limit of this call, raised to its floor. The
- * tier changes at an instant after all charges that the state counts.
+ * The zero-time of a state that is up to date under the limit of this call, raised to its floor.
  */
 export function zeroTimeOf(state: i64): i64 {
-  if (isOurs(state)) return floored(state >> ZERO_TIME_SHIFT, nowTicks, capTicks);
+  let zeroTime = state >> ZERO_TIME_SHIFT;
+  if (!isOurs(state)) zeroTime = carriedNow(state);
+  return floored(zeroTime, nowTicks, capTicks);
+}
+
+/** The tier changes at an instant after all charges that the state counts. */
+function carriedNow(state: i64): i64 {
   renewInstant();
-  return floored(carried(state, instantUs), nowTicks, capTicks);
+  return carried(state, instantUs);
+}
+
+/** {@link zeroTimeOf}, not compiled into its callers. */
+export function currentZeroTime(state: i64): i64 {
+  return zeroTimeOf(state);
 }
 
 /** The zero-time of a key that took nothing since the table's creation. */
@@ -272,9 +291,13 @@ function zeroTimeOwing(owed: i64): i64 {
   return nowTicks - capTicks + owed + later * gapTicks;
 }
 
+function advancedWindow(zeroTime: i64, cost: i64): i64 {
+  return zeroTimeOwing(owedAt(zeroTime) + cost);
+}
+
 /** A floored zero-time after a cost. */
 export function advanced(zeroTime: i64, cost: i64): i64 {
-  return gapTicks == 0 ? zeroTime + cost : zeroTimeOwing(owedAt(zeroTime) + cost);
+  return gapTicks == 0 ? zeroTime + cost : advancedWindow(zeroTime, cost);
 }
 
 /** What a bucket with these ticks holds, in ticks that were not taken. */

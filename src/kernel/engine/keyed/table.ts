@@ -1,9 +1,10 @@
-import { load64, readI64 } from '../accesses';
+import { add64, load64, readI64 } from '../accesses';
 import {
   AT_FIRST_HOME,
   ENTRY_identity,
   ENTRY_state,
   ENTRY_step,
+  KEYED_shared,
   KEYED_table,
   LIVE,
   OWNERS,
@@ -55,6 +56,16 @@ export function openTable(cell: usize, entries: i32): void {
   entryCount = entries as u64;
   reach = min(PROBES, entries);
   lastAtHome = entries > PROBES ? AT_FIRST_HOME : PROBES;
+}
+
+/** Counts a call whose key found no place. */
+export function countPlaceless(): void {
+  add64(start + KEYED_shared - KEYED_table, 1);
+}
+
+/** The number of calls whose key found no place. */
+export function placeless(): f64 {
+  return load64(start + KEYED_shared - KEYED_table) as f64;
 }
 
 /** The entry that is as far into the table as a half of a hash into its range. */

@@ -7,6 +7,7 @@ import {
   originUs,
   ticksPerMicro,
   ticksPerToken,
+  useKept,
 } from '../bucket/limit';
 import {
   BLOCK_BITS,
@@ -17,7 +18,7 @@ import {
   TRANSIT,
   ZERO_TIME_SHIFT,
 } from '../constants';
-import { isInForce, known, limitIn, recordOf, restoreLimit, sinceOf } from './limits';
+import { isInForce, known, limitIn, recordOf, sinceOf } from './limits';
 import { broughtUpOfOther, isOurs, restNow, tierOf } from './state';
 
 // State words of a table whose keys have one limit: a zero-time, or a ticket that is never reused.
@@ -44,7 +45,7 @@ export function fullAt(entry: usize, state: i64): i64 {
   const zeroTime = broughtUpOfOther(state);
   const rest = readI64(limitIn(recordOf(known), tierOf(state)) + KEYED_LIMIT_rest);
   const units = fullUnits(zeroTime, rest);
-  restoreLimit();
+  useKept();
   // A state that is read after a change may count under limits that this call does not know.
   return isInForce() ? units : i64.MAX_VALUE;
 }

@@ -1,0 +1,137 @@
+import { execFile } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect, onTestFinished, test } from 'vitest';
+import { hostPath } from '../support/host.ts';
+
+const EXAMPLES = new URL('../../examples/', import.meta.url);
+/** The longest wait of a busy machine for a demo. */
+const PATIENCE_MS = 120_000;
+
+function run(name: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
+  return runIn(name, [fileURLToPath(new URL(`${name}/demo.mjs`, EXAMPLES))], env);
+}
+
+async function runIn(
+  name: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const controller = new AbortController();
+  onTestFinished(() => controller.abort());
+  const { stdout } = await promisify(execFile)(process.execPath, args, {
+    cwd: fileURLToPath(new URL(`${name}/`, EXAMPLES)),
+    env: { ...process.env, ...env },
+    signal: controller.signal,
+  });
+  return stdout;
+}
+
+/** The groups of a pattern in what a program printed, as numbers. */
+function numbers(printed: string, pattern: RegExp): number[] {
+  const match = pattern.exec(printed);
+  expect(match, `${pattern} in ${printed}`).not.toBeNull();
+  return (match ?? []).slice(1).map(Number);
+}
+
+/** The counts of each status that the gateway's demo printed in a line. */
+function statuses(printed: string, line: string): Record<number, number> {
+  const found = printed.split('\n').find((text) => text.startsWith(`${line}: `)) ?? '';
+  const counts = [...found.matchAll(/'(\d+)': (\d+)/g)].map(([, status, count]) => [status, count]);
+  return Object.fromEntries(counts.map(([status, count]) => [Number(status), Number(count)]));
+}
+
+test(
+  'gateway: each tenant has its limits over four processes, one of which is killed',
+  async () => {
+    const printed = await run('gateway', { REGION: hostPath() });
+    const first = statuses(printed, 'acme asks 200 times');
+    const again = statuses(printed, 'acme asks 200 times, after a process was killed');
+    const [seconds = 0] = numbers(printed, /^seconds: ([\d.]+)$/m);
+    // A request that got no permit in time took its tokens.
+    const admitted = [first, again].map((counts) => 200 - (counts[429] ?? 0));
+    expect(admitted[0]).toBeGreaterThanOrEqual(20);
+    expect((admitted[0] ?? 0) + (admitted[1] ?? 0)).toBeLessThanOrEqual(20 + 10 * seconds);
+    expect(first[429]).toBeGreaterThan(0);
+    expect(statuses(printed, 'umbrella asks 15 times')[429] ?? 0).toBe(0);
+    expect(statuses(printed, 'nobody asks once')).toEqual({ 401: 1 });
+    // The permits of the process that was killed are back.
+    const [free, permits] = numbers(printed, /^permits: (\d+) of (\d+) free$/m);
+    expect(free).toBe(permits);
+  },
+  PATIENCE_MS,
+);
+
+test(
+  'crawler: each page once, and no request during the break that a site asks for',
+  async () => {
+    const printed = await run('crawler');
+    expect(printed).toContain('24 pages, 24 fine\n');
+    expect(printed).toContain('site b during its break: 0\n');
+    const sites = [
+      ...printed.matchAll(/^site \w: (\d+) requests in [\d.]+ s, at most ([\d.]+)$/gm),
+    ];
+    // One page of b was asked for twice.
+    expect(sites.map(([, requests]) => Number(requests))).toEqual([12, 13]);
+    for (const [, requests, most] of sites) {
+      expect(Number(requests)).toBeLessThanOrEqual(Number(most));
+    }
+  },
+  PATIENCE_MS,
+);
+
+test(
+  'traced-service: whole traces over two threads each, at most as many as its limit',
+  async () => {
+    const printed = await run('traced-service', { ORDERS: '1000' });
+    const [kept = 0, most = 0] = numbers(printed, /^(\d+) traces kept, at most ([\d.]+)$/m);
+    expect(kept).toBeLessThanOrEqual(most);
+    expect(kept).toBeGreaterThan(0);
+    expect(numbers(printed, /^(\d+) of them whole, over two threads each$/m)).toEqual([kept]);
+    const [counted, orders = 0, error = 0] = numbers(
+      printed,
+      /^(\d+) of them stand for (\d+) orders, \+- (\d+)$/m,
+    );
+    // Traces that came after a refusal stand for an unknown number.
+    if (counted === kept) expect(Math.abs(orders - 1000)).toBeLessThanOrEqual(6 * error + 1);
+  },
+  PATIENCE_MS,
+);
+
+test(
+  'image-pool: uploads go before the batch, at the rate of the disk',
+  async () => {
+    const printed = await run('image-pool');
+    const [made = 0, bytes, most = 0] = numbers(
+      printed,
+      /^(\d+) thumbnails of (\d+) bytes in [\d.]+ s, at most ([\d.]+)$/m,
+    );
+    expect([made, bytes]).toEqual([210, 64 * 64 * 3 + 'P6\n64 64\n255\n'.length]);
+    expect(made).toBeLessThanOrEqual(most);
+    // Tasks of the batch that have been started are not taken back, and every eighth start is theirs.
+    const [last] = numbers(printed, /^the last upload was number (\d+), behind 200 of the batch$/m);
+    expect(last).toBeLessThan(100);
+  },
+  PATIENCE_MS,
+);
+
+test(
+  'benchmark: a test of vitest with gates',
+  async () => {
+    const vitest = fileURLToPath(new URL('../node_modules/vitest/vitest.mjs', EXAMPLES));
+    const printed = await runIn('benchmark', [vitest, 'run'], { NO_COLOR: '1' });
+    expect(printed).toMatch(/Tests +3 passed/);
+  },
+  PATIENCE_MS,
+);
+
+test('each folder of examples is on this page', () => {
+  expect(readdirSync(EXAMPLES).sort()).toEqual([
+    'benchmark',
+    'crawler',
+    'gateway',
+    'image-pool',
+    'traced-service',
+  ]);
+});

@@ -1,0 +1,347 @@
+import { Rational } from '../support/rational.ts';
+import { Calls, type Taken } from './calls.ts';
+import { Contents, type Limit, max } from './contents.ts';
+import { LimitSetOracle, type RateLimit } from './limit-set.ts';
+
+const ZERO = Rational.ZERO;
+
+/** The calls of a key. */
+export interface KeyCalls extends Calls {
+  /** Empties the bucket for a time, under every tier. A longer debt stays. */
+  block(us: number): void;
+  /** Fills the bucket, for every tier. */
+  reset(): void;
+}
+
+/** A table, as a map that never forgets a key. */
+export interface Keys<Key> {
+  of(key: Key, tier?: number): KeyCalls;
+  isFull(key: Key): boolean;
+  /** How many keys are not full. */
+  notFull(): number;
+  reconfigure(limits: readonly Limit[]): void;
+}
+
+/** Of a `KeyedLimitSet`. */
+export class SetKeys<Key> implements Keys<Key> {
+  /** Of a key that was never seen. */
+  readonly #fresh: LimitSetOracle;
+  readonly #sets = new Map<Key, LimitSetOracle>();
+
+  constructor(limits: readonly RateLimit[], nowUs: () => number) {
+    this.#fresh = LimitSetOracle.full(limits, nowUs);
+  }
+
+  of(key: Key): LimitSetOracle {
+    const known = this.#sets.get(key) ?? this.#fresh.copy();
+    this.#sets.set(key, known);
+    return known;
+  }
+
+  isFull(key: Key): boolean {
+    return this.of(key).fullUs()?.compare(ZERO) === 0;
+  }
+
+  notFull(): number {
+    return [...this.#sets.keys()].filter((key) => !this.isFull(key)).length;
+  }
+
+  reconfigure(limits: readonly Limit[]): void {
+    const rates = limits as readonly RateLimit[]; // a set has no windows
+    for (const set of [this.#fresh, ...this.#sets.values()]) set.reconfigure(rates);
+  }
+}
+
+/** What a key holds, under the tier that it named last. */
+interface Held {
+  readonly tier: number;
+  readonly contents: Contents;
+  /** In a window whose limit is lower now: what was used of it. */
+  readonly over?: { readonly window: Rational; readonly used: Rational } | undefined;
+}
+
+/** The number of the window at an instant. */
+function windowAt({ everyUs, sinceUs }: Contents, us: Rational): Rational {
+  return everyUs === undefined ? ZERO : us.minus(sinceUs).over(everyUs).floor();
+}
+
+/**
+ * A window under another limit: what was used stays used. What exceeds a lower limit is forgiven when
+ * the window ends, but what is owed to later windows fills those.
+ */
+function recounted({ contents, over }: Held, tier: number, to: Contents, now: Rational): Held {
+  const window = windowAt(contents, now);
+  const isOver = over?.window.compare(window) === 0;
+  const used = isOver ? over.used : contents.burst.minus(contents.balance(now));
+  const left = to.burst.minus(used);
+  const isOwed = !isOver && used.compare(contents.burst) > 0;
+  if (isOwed || left.compare(ZERO) >= 0) return { tier, contents: to.holding(left, now) };
+  return { tier, contents: to.holding(ZERO, now), over: { window, used } };
+}
+
+/**
+ * Of a `KeyedTokenBucket`, whose first limit is its own and whose others are those of its tiers, or of
+ * a `KeyedFixedWindow`, which a fill fills at the start of each window.
+ */
+export class TierKeys<Key> implements Keys<Key> {
+  readonly nowUs: () => number;
+  /** What a key holds that took nothing, under each limit. */
+  #unused: readonly Contents[];
+  /** Tokens that had arrived under each limit before the one in force, since the first. */
+  #before: readonly Rational[];
+  readonly #held = new Map<Key, Held>();
+
+  constructor(limits: readonly Limit[], nowUs: () => number) {
+    this.nowUs = nowUs;
+    this.#unused = limits.map((limit) => Contents.full(limit, this.now));
+    this.#before = limits.map(() => ZERO);
+  }
+
+  get now(): Rational {
+    return Rational.of(this.nowUs());
+  }
+
+  of(key: Key, tier = 0): KeyCalls {
+    return new TierKey(this, key, tier);
+  }
+
+  unused(tier: number): Contents {
+    const unused = this.#unused[tier];
+    if (unused === undefined) throw new RangeError(`there is no tier ${tier}`);
+    return unused;
+  }
+
+  /** The number of the token at a zero-time of a tier. */
+  indexOf(tier: number, zero: Rational): Rational {
+    return zero.plus(this.#before[tier] ?? ZERO);
+  }
+
+  /** When the token with a number arrives; `past` if it had when the limits last changed. */
+  dueUs(tier: number, index: Rational): Rational | 'past' {
+    const { flow, sinceUs } = this.unused(tier);
+    const missing = index.minus(this.#before[tier] ?? ZERO);
+    return missing.compare(ZERO) <= 0 ? 'past' : sinceUs.plus(missing.over(flow));
+  }
+
+  held(key: Key): Held | undefined {
+    return this.#held.get(key);
+  }
+
+  /** Another tier keeps what was used, and the end of a debt. */
+  contents(key: Key, tier: number): Contents {
+    const held = this.held(key);
+    const unused = this.unused(tier);
+    if (held === undefined) return unused;
+    if (held.tier === tier) return held.contents;
+    const { now } = this;
+    if (unused.everyUs !== undefined) return recounted(held, tier, unused, now).contents;
+    const before = this.unused(held.tier);
+    const tokens = held.contents.balance(now);
+    const used = max(ZERO, before.balance(now).minus(tokens));
+    const left = unused.balance(now).minus(used);
+    if (tokens.compare(ZERO) >= 0 || used.compare(ZERO) === 0) return unused.holding(left, now);
+    // When the debt ends, all that a key of the old tier can hold is used.
+    const debtUs = ZERO.minus(tokens).over(before.flow);
+    const endUs = now.plus(debtUs);
+    const then = ZERO.min(unused.balance(endUs).minus(before.balance(endUs)));
+    return unused.holding(left.min(then.minus(debtUs.times(unused.flow))), now);
+  }
+
+  hold(key: Key, tier: number, contents: Contents): void {
+    const held = this.held(key);
+    const isSame = held?.tier === tier && held.contents.zero.compare(contents.zero) === 0;
+    this.#held.set(key, { tier, contents, over: isSame ? held.over : undefined });
+  }
+
+  forget(key: Key): void {
+    this.#held.delete(key);
+  }
+
+  isFull(key: Key): boolean {
+    const held = this.held(key);
+    if (held === undefined) return true;
+    const most = this.unused(held.tier).balance(this.now);
+    return held.contents.balance(this.now).compare(most) >= 0;
+  }
+
+  notFull(): number {
+    return [...this.#held.keys()].filter((key) => !this.isFull(key)).length;
+  }
+
+  /** Every key keeps its tokens, up to the new burst; or its count, in windows. */
+  reconfigure(limits: readonly Limit[]): void {
+    const { now } = this;
+    if (this.unused(0).everyUs !== undefined) {
+      const { sinceUs } = this.unused(0);
+      this.#unused = limits.map((limit) => Contents.full(limit, sinceUs));
+      for (const [key, held] of this.#held) {
+        this.#held.set(key, recounted(held, held.tier, this.unused(held.tier), now));
+      }
+      return;
+    }
+    const next = limits.map((limit) => Contents.full(limit, now));
+    const kept = (tier: number, before: Contents): Contents => {
+      const { burst } = next[tier] as Contents; // a change has as many limits
+      return (next[tier] as Contents).holding(before.balance(now).min(burst), now);
+    };
+    for (const [key, { tier, contents }] of this.#held) this.hold(key, tier, kept(tier, contents));
+    this.#before = this.#unused.map((one, tier) => this.indexOf(tier, one.arrivedBy(now)));
+    this.#unused = this.#unused.map((unused, tier) => kept(tier, unused));
+  }
+}
+
+class TierKey<Key> extends Calls implements KeyCalls {
+  readonly #keys: TierKeys<Key>;
+  readonly #key: Key;
+  readonly #tier: number;
+
+  constructor(keys: TierKeys<Key>, key: Key, tier: number) {
+    super(keys.nowUs);
+    this.#keys = keys;
+    this.#key = key;
+    this.#tier = tier;
+  }
+
+  get #contents(): Contents {
+    return this.#keys.contents(this.#key, this.#tier);
+  }
+
+  #hold(contents: Contents): void {
+    this.#keys.hold(this.#key, this.#tier, contents);
+  }
+
+  override get burst(): number {
+    return this.#keys.unused(this.#tier).limit.burst;
+  }
+
+  override balance(): Rational {
+    return this.#contents.balance(this.now);
+  }
+
+  override waitUs(tokens: number): Rational | undefined {
+    if (tokens > this.burst) return undefined;
+    return this.#contents.waitUs(Rational.of(tokens), this.now);
+  }
+
+  override take(tokens: number): Taken {
+    const waitUs = this.waitToTakeUs(tokens);
+    const contents = this.#contents.taking(Rational.of(tokens), this.now);
+    if (tokens > 0) this.#hold(contents);
+    const index = this.#keys.indexOf(this.#tier, contents.zero);
+    return {
+      ...{ n: tokens, waitUs },
+      due: () => this.#keys.dueUs(this.#tier, index),
+      cancel: () => this.#cancel(contents, tokens),
+    };
+  }
+
+  /** While the bucket is as the admission left it. */
+  #cancel(then: Contents, tokens: number): boolean {
+    if (tokens === 0) return true;
+    const held = this.#keys.held(this.#key)?.contents;
+    if (held?.limit !== then.limit || held.zero.compare(then.zero) !== 0) return false;
+    this.#hold(held.withZero(held.zero.minus(Rational.of(tokens))));
+    return true;
+  }
+
+  /** What is promised does not move. */
+  override putBack(tokens: number): boolean {
+    const most = this.#keys.unused(this.#tier).balance(this.now);
+    const isLess = this.balance().compare(most) < 0;
+    if (isLess) this.#hold(this.#contents.returned(Rational.of(tokens), this.now, most));
+    return false;
+  }
+
+  /** An unused bucket counts under the table's own limit. */
+  block(us: number): void {
+    const held = this.#keys.held(this.#key);
+    const tier = held === undefined || this.#keys.isFull(this.#key) ? 0 : held.tier;
+    const contents = this.#keys.contents(this.#key, tier).blocked(this.now, Rational.of(us));
+    this.#keys.hold(this.#key, tier, contents);
+  }
+
+  reset(): void {
+    this.#keys.forget(this.#key);
+  }
+}
+
+/** What a key without a place is told. */
+export type WhenFull = 'share' | 'refuse' | 'admit';
+
+/** The calls of a key that has neither a place nor a bucket to share: its own is full. */
+class Placeless extends Calls implements KeyCalls {
+  readonly #full: KeyCalls;
+  readonly #admits: boolean;
+
+  constructor(full: KeyCalls, admits: boolean) {
+    super(full.nowUs);
+    this.#full = full;
+    this.#admits = admits;
+  }
+
+  override get burst(): number {
+    return this.#full.burst;
+  }
+
+  override balances(): Rational[] {
+    return this.#admits ? this.#full.balances() : this.#full.balances().map(() => ZERO);
+  }
+
+  override balance(): Rational {
+    return this.#admits ? this.#full.balance() : ZERO;
+  }
+
+  override waitUs(): Rational {
+    return ZERO;
+  }
+
+  override acquire(tokens: number): Taken | undefined {
+    return this.#admits && tokens <= this.burst ? this.take(tokens) : undefined;
+  }
+
+  override take(tokens: number): Taken {
+    return { n: tokens, waitUs: ZERO, due: () => 'past', cancel: () => false };
+  }
+
+  override putBack(): boolean {
+    return false;
+  }
+
+  block(): void {}
+  reset(): void {}
+}
+
+/** A table with room for a number of keys that are not full. */
+export class Places {
+  /** The buckets of keys that have a place. */
+  readonly own: Keys<number>;
+  readonly #shared: Keys<number>;
+  readonly #places: number;
+  readonly #whenFull: WhenFull;
+
+  constructor(make: () => Keys<number>, places: number, whenFull: WhenFull) {
+    this.own = make();
+    this.#shared = make();
+    this.#places = places;
+    this.#whenFull = whenFull;
+  }
+
+  /** A full bucket needs no place and can be replaced by any other. */
+  hasPlace(key: number): boolean {
+    return !this.own.isFull(key) || this.own.notFull() < this.#places;
+  }
+
+  withoutPlace(key: number): KeyCalls {
+    if (this.#whenFull === 'share') return this.#shared.of(0);
+    return new Placeless(this.own.of(key), this.#whenFull === 'admit');
+  }
+
+  of(key: number, tier?: number): KeyCalls {
+    return this.hasPlace(key) ? this.own.of(key, tier) : this.withoutPlace(key);
+  }
+
+  reconfigure(limits: readonly RateLimit[]): void {
+    this.own.reconfigure(limits);
+    this.#shared.reconfigure(limits);
+  }
+}

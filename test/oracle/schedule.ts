@@ -1,0 +1,99 @@
+import { Rational } from '../support/rational.ts';
+
+const ZERO = Rational.ZERO;
+/** The parts of a microsecond that doubles hold for years, and the ticks of rates up to 16,000/s. */
+const FINEST = Rational.of(64);
+const COARSEST = Rational.of(2 ** 52);
+
+export function isAfter(a: Rational, b: Rational): boolean {
+  return a.compare(b) > 0;
+}
+
+/** A change while tokens are promised. */
+interface Change {
+  readonly present: Rational;
+  readonly now: Rational;
+  /** From the present to the last promised instant. */
+  readonly left: Rational;
+  /** A bound of the pending tokens. */
+  readonly most: Rational;
+  readonly index: Rational;
+  readonly version: number;
+  readonly lowered: number;
+  /** The largest old rate / new rate, and the slowest new rate. */
+  readonly stretch: Rational;
+  readonly slowest: Rational;
+}
+
+/** Virtual to real instants: see src/kernel/engine/limit-set/schedule.ts. */
+export class Schedule {
+  atUs: Rational;
+  virtualAt: Rational;
+  #slope = Rational.of(1);
+  #upTo: Rational;
+  epoch: number;
+  /** Whole tokens by which bursts were lowered while the pending ones were promised. */
+  lowered = 0;
+  isFrozen = false;
+
+  constructor(atUs: Rational, virtualAt: Rational, upTo = ZERO, epoch = 0) {
+    this.atUs = atUs;
+    this.virtualAt = virtualAt;
+    this.#upTo = upTo;
+    this.epoch = epoch;
+  }
+
+  /** Whether the engine's doubles and ticks hold an instant. */
+  static isExact(us: Rational, virtual: Rational): boolean {
+    const ticks = us.times(FINEST);
+    const isDouble = virtual.compare(Rational.of(virtual.toNumber())) === 0;
+    return isDouble && ticks.compare(ticks.floor()) === 0;
+  }
+
+  virtualOf(us: Rational): Rational {
+    return this.virtualAt.plus(us.minus(this.atUs).over(this.#slope));
+  }
+
+  freeze(us: Rational): void {
+    this.virtualAt = this.virtualOf(us);
+    this.atUs = us;
+    this.isFrozen = true;
+  }
+
+  moveUp(us: Rational): void {
+    this.virtualAt = this.virtualAt.plus(us.over(this.#slope));
+  }
+
+  /** When a promise is due; undefined if that is open. */
+  dueOf({ virtual, epoch, index }: { virtual: Rational; epoch: number; index: Rational }) {
+    const at = epoch === this.epoch ? virtual : index.minus(this.#upTo);
+    const rest = at.minus(this.virtualAt);
+    if (!isAfter(rest, ZERO)) return { isPast: true, dueUs: this.atUs };
+    const dueUs = this.isFrozen ? undefined : this.atUs.plus(rest.times(this.#slope));
+    return { isPast: false, dueUs };
+  }
+
+  /** Takes the earlier of the two schedules: from now to its last instant, and whether it restarts. */
+  change({ present, now, left, most, index, version, lowered, stretch, slowest }: Change) {
+    this.virtualAt = this.virtualOf(present);
+    let pending = most.plus(Rational.of(this.lowered));
+    // Promises so far are due by their index.
+    if (this.epoch !== 0 && this.virtualAt.compare(ZERO) < 0) {
+      pending = pending.min(index.minus(this.#upTo).minus(this.virtualAt));
+    }
+    // Beyond this, the engine restarts: see src/kernel/engine/limit-set/schedule.ts.
+    const coarse = this.virtualAt.abs().times(this.#slope).times(stretch);
+    const isExact = !isAfter(coarse, COARSEST);
+    const restarts = isAfter(left.times(stretch), pending.over(slowest));
+    this.lowered += lowered;
+    if (restarts) {
+      this.#slope = Rational.of(1).over(slowest);
+      this.virtualAt = ZERO.minus(pending);
+      this.#upTo = index;
+      this.epoch = version;
+      this.lowered = 0;
+    } else this.#slope = this.#slope.times(stretch);
+    this.atUs = now;
+    return { span: restarts ? pending.over(slowest) : left.times(stretch), restarts, isExact };
+  }
+}
