@@ -234,7 +234,10 @@ function afterDrops(
 }
 
 /** The average of the permits that are not queued, and how far the windows lie from it. */
-function scattered({ busy, scatter }: AdaptState, now: number): Pick<AdaptState, 'busy' | 'scatter'> {
+function scattered(
+  { busy, scatter }: AdaptState,
+  now: number,
+): Pick<AdaptState, 'busy' | 'scatter'> {
   // More would allow no longer queue, and take longer to forget.
   const most = longestQueue(now) / SCATTERS;
   if (busy === 0) return { busy: now, scatter: most };
