@@ -95,11 +95,11 @@ describe(`gradient against a server whose capacity is halved and restored (${NAM
     }
   });
 
-  // A server whose calls take equally long needs no queue: there a fixed number is better.
-  test.each(cases)('M/D/%d at load %d keeps its goodput', (capacity, load) => {
+  // With two calls at once, one permit more costs a quarter of the latency.
+  test.each(cases)('M/D/%d at load %d keeps its goodput, with a short queue', (capacity, load) => {
     for (const { line, goodput, p99 } of ratios(capacity, true, load)) {
       expect(goodput, line).toBeGreaterThan(0.95);
-      expect(p99, line).toBeLessThan(2.4);
+      expect(p99, line).toBeLessThan(1.6);
     }
   });
 

@@ -84,7 +84,7 @@ function mayBeDue(at: usize, ended: i32, us: f64): bool {
 }
 
 /** Adds the permits in use. Their sum wraps only beyond 100,000 calls that see 40,000 permits. */
-function noteInUse(cell: usize, at: usize): void {
+function noteInFlight(cell: usize, at: usize): void {
   const permits = permitsOf(load64(cell + SEMAPHORE_permits));
   const now = permits - availableOf(load64(cell + CELL_word));
   add32(at + ADAPT_inUse, now);
@@ -96,7 +96,7 @@ function noteInUse(cell: usize, at: usize): void {
 
 /** Adds a call that ends at `us`, before its permits return. Returns whether the window is due. */
 export function adaptAdd(cell: usize, at: usize, latency: i32, us: f64): bool {
-  noteInUse(cell, at);
+  noteInFlight(cell, at);
   const least = recentValue(at, ADAPT_STATE_least);
   const longest = (least as i64) * LATENCY_CAP;
   const counted = least > 0 ? min(latency as i64, longest) : (latency as i64);
@@ -107,7 +107,7 @@ export function adaptAdd(cell: usize, at: usize, latency: i32, us: f64): bool {
 
 /** The same for a call that the server has dropped. Its latency says nothing. */
 export function adaptDrop(cell: usize, at: usize, us: f64): bool {
-  noteInUse(cell, at);
+  noteInFlight(cell, at);
   add64(at + ADAPT_droppedEver, 1);
   const ended = add32(at + ADAPT_dropped, 1) + 1 + countOf(load64(at + ADAPT_total));
   return mayBeDue(at, ended, us);
@@ -170,7 +170,7 @@ export function adaptMostInFlight(): i32 {
 
 /** The sum of the permits in use when each call ended. */
 export function adaptInUse(): f64 {
-  return (inUse as u32) as f64;
+  return inUse as u32 as f64;
 }
 
 /** All calls ever dropped. */
