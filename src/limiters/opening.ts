@@ -101,10 +101,11 @@ export function handleOf<Kind extends CellKind>(opened: OpenLimiter<Kind>): Limi
   return {
     zerotime: kind,
     version: REGION_VERSION,
+    // Before the memory: behind a WebAssembly.Memory, Firefox 140 mistakes what a message has twice.
+    clock: clock.handle,
     memory: cell.region.memory,
     offset: cell.offset,
     nonce: nonceOf(cell),
-    clock: clock.handle,
     kernel,
     ...cell.region.place,
   };
@@ -226,10 +227,10 @@ export function handleOfName<Kind extends string>(
   return {
     zerotime: kind,
     version: REGION_VERSION,
+    clock,
     memory: region.memory,
     offset: found.cell,
     nonce: nonceOf({ region, offset: found.cell, bytes: 0 }),
-    clock,
     ...region.place,
   };
 }
