@@ -21,8 +21,8 @@ export function joined<const Tables extends readonly Readonly<Record<string, tru
   return Object.assign({}, ...tables);
 }
 
-/** Names that need more changes are not suggested. */
-const MOST_CHANGES = 3;
+/** In a name of this length or longer, three characters may be wrong. */
+const LONGEST = 5;
 
 /** The Levenshtein distance: the number of letters to insert, delete or replace. */
 function changesBetween(a: string, b: string): number {
@@ -38,16 +38,12 @@ function changesBetween(a: string, b: string): number {
   return row.at(-1) ?? 0;
 }
 
-/** At least two characters must be the same: `url` is no slip for `burst`. */
-function mostChanges(wrong: string, name: string): number {
-  return Math.min(MOST_CHANGES, wrong.length - 2, name.length - 2);
-}
-
 /** The known name closest to a wrong one; undefined if none is close. */
 function nearest(wrong: string, known: readonly string[]): string | undefined {
   const [best] = known
     .map((name) => ({ name, changes: changesBetween(wrong.toLowerCase(), name.toLowerCase()) }))
-    .filter(({ name, changes }) => changes <= mostChanges(wrong, name))
+    // Two characters at least must be the same: `url` is no slip for `burst`.
+    .filter(({ name, changes }) => changes + 2 <= Math.min(LONGEST, name.length, wrong.length))
     .sort((a, b) => a.changes - b.changes);
   return best?.name;
 }
