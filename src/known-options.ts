@@ -21,8 +21,8 @@ export function joined<const Tables extends readonly Readonly<Record<string, tru
   return Object.assign({}, ...tables);
 }
 
-/** In a name of this length or longer, three characters may be wrong. */
-const LONGEST = 5;
+/** Names that need more changes are not suggested. */
+const MOST_CHANGES = 3;
 
 /** The Levenshtein distance: the number of letters to insert, delete or replace. */
 function changesBetween(a: string, b: string): number {
@@ -42,8 +42,7 @@ function changesBetween(a: string, b: string): number {
 function nearest(wrong: string, known: readonly string[]): string | undefined {
   const [best] = known
     .map((name) => ({ name, changes: changesBetween(wrong.toLowerCase(), name.toLowerCase()) }))
-    // Two characters at least must be the same: `url` is no slip for `burst`.
-    .filter(({ name, changes }) => changes + 2 <= Math.min(LONGEST, name.length, wrong.length))
+    .filter(({ name, changes }) => changes <= Math.min(MOST_CHANGES, name.length - 2))
     .sort((a, b) => a.changes - b.changes);
   return best?.name;
 }
