@@ -148,7 +148,7 @@ interface Windowed {
   readonly scatter: number;
 }
 
-/** The longest queue of a server with so many calls in service. */
+/** The longest queue that `gradient` allows while `busy` calls are served. */
 function longestQueue(busy: number): number {
   return Math.max(0, QUEUE * Math.sqrt(busy) - WHOLE);
 }

@@ -265,7 +265,7 @@ class TierKey<Key> extends Calls implements KeyCalls {
   }
 }
 
-/** What a key without a place is told. */
+/** The answer for a key without a place. */
 export type WhenFull = 'share' | 'refuse' | 'admit';
 
 /** The calls of a key that has neither a place nor a bucket to share: its own is full. */
