@@ -129,7 +129,7 @@ export default {
       PEERS,
       '^src/integrations/redis/',
       '^(node:)?(child_process|crypto|events|fs|http|http2|module|net|os|tls|worker_threads)$',
-      'node_modules/(hdr-histogram-js|redis|undici)/',
+      'node_modules/(hdr-histogram-js|redis)/',
     ]),
     importsOnly('load-entry', LOAD_ENTRY, [LOAD]),
     importsOnly('simulate', SIMULATE, [
@@ -188,7 +188,9 @@ export default {
     tsPreCompilationDeps: true,
     detectProcessBuiltinModuleCalls: true,
     // The build writes the engine's constants; its compiler fails if another import is missing.
-    exclude: { path: ['^src/kernel/build/.*\\.mjs$', '^\\.\\.?/constants$'] },
+    exclude: {
+      path: ['^src/(kernel/build|integrations/redis/script)/.*\\.mjs$', '^\\.\\.?/constants$'],
+    },
     doNotFollow: { path: ['node_modules', DIST] },
     enhancedResolveOptions: {
       exportsFields: ['exports'],

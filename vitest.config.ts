@@ -48,7 +48,7 @@ const LONG = [
   'test/explorer/nested.test.ts',
   'test/host/{operator-kills,storm}.test.ts',
   'test/integrations/redis/{cluster,cluster-changes,failures,fleet-ends,fleet-host,fleet-recovery,fleet-servers,fleet-simulation,fleet-slow,fleet-threads,sentinel}.test.ts',
-  'test/kernel/{killed-changes,keyed-limit-set-calls,keyed-limit-set-kernels,keyed-interleavings,position,position-walks,window-linearity,window-preemption}.test.ts',
+  'test/kernel/{killed-changes,keyed-limit-set-kernels,keyed-interleavings,position,position-walks,window-linearity,window-preemption}.test.ts',
   'test/limiters/{adaptive-permits-server,killed-threads-bound,leaks}.test.ts',
   'test/memory/many-regions.test.ts',
   'test/package/{bundles,installed,packed-file}.test.ts',

@@ -9,7 +9,8 @@ export function describeMachine(): string {
   const [load = 0] = loadavg();
   const machine =
     `Node.js ${process.version}, V8 ${process.versions.v8}, ${process.platform} ${process.arch}, ` +
-    `${processors.length} processors (${processors[0]?.model ?? 'unknown'}), load ${load.toFixed(2)}.`;
+    `${processors.length} processors (${processors[0]?.model ?? 'unknown'}), load ${load.toFixed(2)}, ` +
+    `${new Date().toISOString().slice(0, 10)}.`;
   const warning = ' The machine was busy: trust the ratios, not the times.';
   return load > BUSY_LOAD ? machine + warning : machine;
 }

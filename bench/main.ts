@@ -1,5 +1,7 @@
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
+import { parseCount } from '../src/cli/values.ts';
 import { describeMachine } from './machine.ts';
+import { benchAdaptive } from './parts/adaptive.ts';
 import { benchFleet } from './parts/fleet.ts';
 import { benchHost } from './parts/host.ts';
 import { benchKeyed } from './parts/keyed.ts';
@@ -23,8 +25,8 @@ import { benchSplitting } from './parts/splitting.ts';
 import { benchStreams } from './parts/streams.ts';
 import { benchThreads } from './parts/threads.ts';
 import { benchWaits } from './parts/waits.ts';
-import { renderReport, writeReport } from './report.ts';
-import { aimsOf, markdownOf, type Section } from './section.ts';
+import { renderChapter, writeChapter } from './report.ts';
+import { type AimRow, markdownOf, markdownOfAims } from './section.ts';
 import { FULL, type Settings, SHORT } from './settings.ts';
 
 const PARTS = {
@@ -46,6 +48,7 @@ const PARTS = {
   pool: benchPoolRate,
   server: benchServer,
   host: benchHost,
+  adaptive: benchAdaptive,
   sleepers: benchSleepers,
   redis: benchRedis,
   sampler: benchSampler,
@@ -75,6 +78,7 @@ Parts:
   pool      whether a throttled pool reaches a high rate
   server    whether a pool keeps the limits of a server that checks them
   host      one limit over processes, compared with threads, a cluster and Redis
+  adaptive  permits that adapt to a server over threads and processes, compared with fixed ones
   sleepers  callers that wait for what other processes do: processor time and delay
   redis     one limit on a Redis server, compared with rate-limiter-flexible
   sampler   the cost of deciding whether to keep a span
@@ -83,12 +87,6 @@ Parts:
 
 Peers that are not installed are skipped, with the command that installs them.
 `;
-
-function wholeNumber(text: string): number {
-  const value = Number(text);
-  if (Number.isInteger(value) && value >= 1) return value;
-  throw new InvalidArgumentError('It must be a whole number of at least 1.');
-}
 
 interface Options {
   readonly short?: true;
@@ -104,34 +102,30 @@ async function run({ short, report, rounds, only }: Options): Promise<void> {
   const machine = describeMachine();
   console.log(machine);
   if (short) console.log('Short run: it checks that the bench works; its figures mean nothing.');
-  const sections: Section[] = [];
+  const aims: AimRow[] = [];
   for (const part of only) {
     const section = await PARTS[part](settings);
     console.log(`\n${markdownOf(section)}`);
-    sections.push(section);
+    if (report) writeChapter(PART_NAMES, part, renderChapter(command, machine, section), section);
+    aims.push(...(section.aims ?? []));
   }
-  const aims = aimsOf(sections);
-  if (aims.rows.length > 0) console.log(`\n${markdownOf(aims)}`);
-  const rendered = renderReport(command, machine, sections);
-  if (report) writeReport(rendered, sections);
+  if (aims.length > 0) console.log(`\n## Aims\n\n${markdownOfAims(aims)}`);
 }
 
 await new Command('npm run bench --')
   .description('Measures zerotime and its peers, and prints tables.')
   .option('--short', 'measure only briefly, to check that everything runs')
-  .option(
-    '--rounds <number>',
-    'rounds of comparisons with peers (default: 5, short: 1)',
-    wholeNumber,
+  .option('--rounds <number>', 'rounds of comparisons with peers (default: 5, short: 1)', (text) =>
+    parseCount(text, { min: 1, max: 1000 }),
   )
   .addOption(
     new Option('--only <part...>', 'parts to run').choices(PART_NAMES).default(PART_NAMES, 'all'),
   )
   .addOption(
-    new Option('--report', 'write the report into docs/performance.md, with pictures').conflicts([
-      'short',
-      'only',
-    ]),
+    new Option(
+      '--report',
+      'write each part into docs/performance.md when it ends, with pictures',
+    ).conflicts('short'),
   )
   .addHelpText('after', NOTES)
   .action(run)

@@ -29,24 +29,19 @@ export interface Section {
 }
 
 /** A Markdown table with numeric columns aligned to the right. */
-function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {
+export function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const isNumeric = (column: number) => rows.every((row) => /^([\d-]|$)/.test(row[column] ?? ''));
   const align = head.map((_, column) => (isNumeric(column) ? 'r' : 'l'));
   return markdownTable([head, ...rows], { align });
 }
 
-/** The chapter without its pictures. */
+/** The chapter without its aims and pictures. */
 export function markdownOf({ title, text, head, rows }: Section): string {
   return `## ${title}\n\n${text}\n\n${tableOf(head, rows)}`;
 }
 
-/** The aims of all sections and their measurements, ratios first. */
-export function aimsOf(sections: readonly Section[]): Section {
-  const aims = sections.flatMap((section) => section.aims ?? []);
-  return {
-    title: 'Aims',
-    text: 'Medians, with (min..max) if there are rounds. A missed aim fails no check.',
-    head: ['measure', 'measured', 'aim'],
-    rows: aims.map(({ measure, measured, aim }) => [measure, measured, aim]),
-  };
+/** The aims and their measurements. */
+export function markdownOfAims(aims: readonly AimRow[]): string {
+  const rows = aims.map(({ measure, measured, aim }) => [measure, measured, aim]);
+  return `A missed aim fails no check.\n\n${tableOf(['measure', 'measured', 'aim'], rows)}`;
 }

@@ -45,7 +45,7 @@ export const FULL: Settings = {
   pacingMs: 5000,
   sleepMs: 20_000,
   loadMs: 10_000,
-  latencyRates: [1_000, 5_000, 15_000],
+  latencyRates: [1_000, 5_000, 10_000, 15_000],
   latencyMs: 4_000,
   keyCounts: [1_000, 100_000, 1_000_000],
   randomKeyCounts: [131_072, 1_048_576],

@@ -1,5 +1,6 @@
 // Builds all outputs from an empty folder. Parts that need nothing of each other run side by side.
-// `--quick` leaves out the check of types.
+// `--quick` leaves out the check of types. With `--prepare`, `npm ci` builds only what the
+// command runs, for `npm start`; before it packs or publishes, npm builds everything.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -8,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const isQuick = process.argv.includes('--quick');
+const isCommandOnly = process.argv.includes('--prepare') && process.env.npm_command === 'ci';
 const sources = isQuick ? ['node', 'packaging/transpile.mjs'] : ['npx', 'tsc'];
 
 /** Runs commands of this project one after another, and throws if one fails. */
@@ -24,12 +26,16 @@ const script = (name) => ['npm', 'run', '--silent', `build:${name}`];
 
 for (const folder of ['dist', 'lib']) rmSync(`${ROOT}${folder}`, { recursive: true, force: true });
 try {
-  await inTurn(script('kernel'));
-  await Promise.all([
-    inTurn(sources, script('threads')),
-    inTurn(script('types')),
-    inTurn(script('library'), script('page')),
-  ]);
+  await Promise.all([inTurn(script('kernel')), inTurn(script('script'))]);
+  if (isCommandOnly) {
+    await inTurn(['node', 'packaging/library.mjs', '--plain'], script('page'));
+  } else {
+    await Promise.all([
+      inTurn(sources, script('threads')),
+      inTurn(script('types')),
+      inTurn(script('library'), script('page')),
+    ]);
+  }
 } catch (error) {
   console.error(error.message);
   // The others may go on for minutes.

@@ -1,6 +1,6 @@
 // Bundles all code that Node.js runs into lib: a file for each entry point of the library and for each
 // thread of the command, and those of what they share. One file loads in a fraction of the time of
-// seventy.
+// seventy. `--plain` leaves out what only makes it smaller, in a third of the time, and source maps.
 
 import { chmod, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,6 +12,7 @@ import { allEntriesIn } from './entries.mjs';
 import { isBundled, packageOf, packages } from './packages.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const isPlain = process.argv.includes('--plain');
 const LIB = fileURLToPath(new URL('../lib', import.meta.url));
 const { peerDependencies } = JSON.parse(
   await readFile(new URL('../package.json', import.meta.url), 'utf8'),
@@ -88,12 +89,15 @@ const sourceMaps = {
   },
 };
 
+/** The last steps of a library that is published. */
+const SMALLER = [withoutEngine, compact, sourceMaps];
+
 async function bundleCode() {
   const bundle = await rollup({
     input: allEntriesIn(ROOT, '.ts'),
     external: (name, from) =>
       name.startsWith('node:') || (name in peerDependencies && !isBundled(name, from)),
-    plugins: [packages(), besideTheCommand, withoutTypes, withoutEngine, compact, sourceMaps],
+    plugins: [packages(), besideTheCommand, withoutTypes, ...(isPlain ? [] : SMALLER)],
     onwarn: ({ message }) => {
       throw new Error(message);
     },
@@ -103,7 +107,7 @@ async function bundleCode() {
   await bundle.write({
     dir: LIB,
     chunkFileNames: ({ name }) => (COMMAND.test(name) ? '[name].js' : 'shared-[hash].js'),
-    sourcemap: true,
+    sourcemap: !isPlain,
     manualChunks: chunkOf,
     experimentalMinChunkSize: 1000,
   });

@@ -16,9 +16,6 @@ const PACKAGES = {
   commander: `export { Command, InvalidArgumentError, Option } from 'commander';`,
   'hdr-histogram-js': `export { build, decodeFromCompressedBase64, encodeIntoCompressedBase64,
     Int32Histogram, JsHistogram } from 'hdr-histogram-js';`,
-  // The HTTP client alone: the rest of undici takes most of the time to load.
-  undici: `export { default as Client } from 'undici/lib/dispatcher/client.js';
-    export { default as buildConnector } from 'undici/lib/core/connect.js';`,
 };
 
 /** Packages in CommonJS call require. */

@@ -5,6 +5,7 @@ export type {
   ArrivalsResult,
   BlockedFigures,
   ClosedFigures,
+  DesignEffects,
   DriveResult,
   DriveTerms,
   DriveTimes,
@@ -29,11 +30,11 @@ export type {
 export type { ErrorGate, Gate, GateResult, LatencyGate, RateGate } from './load/judge/gates.ts';
 export type { Guarantee, ScheduledCalls, TightestInterval } from './load/judge/guarantee.ts';
 export type { ConfidenceRange } from './load/judge/interval.ts';
-export type { CallCounts } from './load/measure/call-counts.ts';
 export type { DriveError } from './load/measure/errors.ts';
 export type { ProcessorUse } from './load/measure/gauges.ts';
 export type { LatencySlot } from './load/measure/latency-timeline.ts';
 export type { Machine } from './load/measure/machine.ts';
+export type { CallCounts } from './load/measure/tally.ts';
 export { percentileMs, type Times, type TimesMs } from './load/measure/times.ts';
 export type {
   DriveArrivals,

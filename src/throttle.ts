@@ -1,7 +1,8 @@
 // Entry point `zerotime/throttle`.
+
+export type { ThrottleStats } from './throttle/call.ts';
+export type { PermitSource } from './throttle/lanes.ts';
 export type { BoundOptions, PerCall, QueueOptions } from './throttle/options.ts';
-export type { PermitSource } from './throttle/slots.ts';
-export type { ThrottleStats } from './throttle/stats.ts';
 export {
   type CloseOptions,
   type Throttled,

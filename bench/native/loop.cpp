@@ -5,7 +5,7 @@
 //
 //     loop THREADS RATE BURST INITIAL WARM_UP_MS MEASURE_MS
 //
-// Prints { "calls", "admitted", "lostRaces", "elapsedNs" } as JSON, each summed over the threads.
+// Prints { "calls", "admitted", "failedExchanges", "elapsedNs" } as JSON, each summed over the threads.
 
 #include <time.h>
 
@@ -60,7 +60,7 @@ void makeBucket(double rate, double burst, double initial) {
   cell.word.store(-held * (1 << kIndexBits));
 }
 
-bool tryConsume(int64_t tokens, uint64_t &lostRaces) {
+bool tryConsume(int64_t tokens, uint64_t &failedExchanges) {
   const double us = nowUs();
   int64_t word = cell.word.load();
   for (;;) {
@@ -76,14 +76,14 @@ bool tryConsume(int64_t tokens, uint64_t &lostRaces) {
       continue;
     }
     if (cell.word.compare_exchange_weak(word, next << kIndexBits | index)) return true;
-    ++lostRaces;
+    ++failedExchanges;
   }
 }
 
 struct alignas(64) Counts {
   uint64_t calls = 0;
   uint64_t admitted = 0;
-  uint64_t lostRaces = 0;
+  uint64_t failedExchanges = 0;
   double elapsedNs = 0;
 };
 
@@ -93,7 +93,7 @@ Counts consumeFor(double ms) {
   const double endUs = startUs + ms * 1e3;
   double us;
   do {
-    for (int i = 0; i < kCallsPerLook; i++) counts.admitted += tryConsume(1, counts.lostRaces);
+    for (int i = 0; i < kCallsPerLook; i++) counts.admitted += tryConsume(1, counts.failedExchanges);
     counts.calls += kCallsPerLook;
     us = nowUs();
   } while (us < endUs);
@@ -135,11 +135,11 @@ int main(int argc, char **argv) {
   for (const Counts &each : counts) {
     sum.calls += each.calls;
     sum.admitted += each.admitted;
-    sum.lostRaces += each.lostRaces;
+    sum.failedExchanges += each.failedExchanges;
     sum.elapsedNs += each.elapsedNs;
   }
-  std::printf("{\"calls\":%llu,\"admitted\":%llu,\"lostRaces\":%llu,\"elapsedNs\":%.0f}\n",
+  std::printf("{\"calls\":%llu,\"admitted\":%llu,\"failedExchanges\":%llu,\"elapsedNs\":%.0f}\n",
               static_cast<unsigned long long>(sum.calls),
               static_cast<unsigned long long>(sum.admitted),
-              static_cast<unsigned long long>(sum.lostRaces), sum.elapsedNs);
+              static_cast<unsigned long long>(sum.failedExchanges), sum.elapsedNs);
 }

@@ -64,7 +64,7 @@ async function measure(waiting: Waiting, settings: Settings): Promise<string[]> 
   const child = fork(SCRIPT, [JSON.stringify(data)], { execArgv: [] });
   try {
     await messageOf(child, SLEEPER);
-    // Until the code is compiled, a lookout runs, and the garbage of the start is collected.
+    // Until the code is compiled, a poller runs, and the garbage of the start is collected.
     await after(settings.sleepMs);
     const share = await cpuOf(child, settings.sleepMs);
     const delays = durations();

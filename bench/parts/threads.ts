@@ -1,5 +1,5 @@
 import { CALL_AIMS, type CallAim } from '../aims.ts';
-import type { Load } from '../loads.ts';
+import { HALF_FULL, type Load } from '../loads.ts';
 import { cpp } from '../peers/cpp.ts';
 import { flexibleCluster } from '../peers/flexible-cluster.ts';
 import { goJuju, goRate } from '../peers/go.ts';
@@ -9,7 +9,7 @@ import { type Counts, checkCounts, nsPerCall, type Peer, type Run } from '../pee
 import { preparePeers } from '../peers/prepare.ts';
 import { zerotime } from '../peers/zerotime.ts';
 import { plotThroughput } from '../plots.ts';
-import type { AimRow, Section } from '../section.ts';
+import { type AimRow, type Section, tableOf } from '../section.ts';
 import type { Settings } from '../settings.ts';
 import { median, ratios, shownSpread } from '../spread.ts';
 import { PLAIN, VARIANTS } from '../variants.ts';
@@ -28,6 +28,9 @@ export const PEERS: readonly Peer[] = [
   mainThreadPipelined,
 ];
 
+/** What a user might pick instead. */
+const INSTEAD = [goRate, npmLimiter, flexibleMemory, flexibleCluster, bottleneck, mainThread];
+
 /** The results of all rounds of one peer, load and number of threads. */
 interface Figures {
   readonly peer: string;
@@ -40,10 +43,10 @@ interface Figures {
 }
 
 async function racesPerCall(peer: Peer, run: Run, last: Counts): Promise<number | undefined> {
-  if (peer.measureRaces === undefined && last.lostRaces === undefined) return undefined;
+  if (peer.measureRaces === undefined && last.failedExchanges === undefined) return undefined;
   if (run.threads === 1) return 0;
-  const { calls, lostRaces } = (await peer.measureRaces?.(run)) ?? last;
-  return lostRaces === undefined ? undefined : lostRaces / calls;
+  const { calls, failedExchanges } = (await peer.measureRaces?.(run)) ?? last;
+  return failedExchanges === undefined ? undefined : failedExchanges / calls;
 }
 
 /**
@@ -105,6 +108,19 @@ function aimRow(figures: readonly Figures[], aim: CallAim): AimRow {
   };
 }
 
+/** How many times zerotime's time a call takes with what a user might pick instead. */
+function instead(figures: readonly Figures[], load: Load, threadCounts: readonly number[]): string {
+  const times = (name: string, threads: number) => {
+    const of = (peer: string) =>
+      figures.find((one) => one.peer === peer && one.load === load && one.threads === threads)?.ns;
+    const [ours, theirs] = [of(PLAIN.name), of(name)];
+    return ours && theirs ? shownSpread(ratios(theirs, ours)) : 'one thread only';
+  };
+  const rows = INSTEAD.map(({ name }) => [name, ...threadCounts.map((n) => times(name, n))]);
+  const head = ['instead', ...threadCounts.map((n) => `${n} thread${n === 1 ? '' : 's'}`)];
+  return `The time of a call with an alternative, as a multiple of zerotime's (load: ${load.name}):\n\n${tableOf(head, rows)}`;
+}
+
 /** One bucket, several threads: the cost of a call compared with the peers. */
 export async function benchThreads(settings: Settings): Promise<Section> {
   const { ready, missing, versions } = await preparePeers(PEERS);
@@ -125,13 +141,14 @@ export async function benchThreads(settings: Settings): Promise<Section> {
   return {
     title: 'Threads on one shared bucket',
     text: [
+      instead(figures, HALF_FULL, threadCounts),
       `Each thread calls \`tryConsume\`, or a peer's equivalent, in a loop, including the clock reading. ns/call is
 the time of a call in one thread. The ratio compares the peer with zerotime, round by round: above 1,
 zerotime is faster. Median (min..max) of ${rounds} rounds. More threads
 than there are processors share them.`,
       ...missing,
     ].join('\n\n'),
-    head: ['load', 'threads', 'peer', 'peer / zerotime', 'ns/call', 'lost races/call'],
+    head: ['load', 'threads', 'peer', 'peer / zerotime', 'ns/call', 'failed exchanges/call'],
     rows: figures.map((own) => rowOf(figures, own)),
     aims: CALL_AIMS.map((aim) => aimRow(figures, aim)),
     pictures: [await plotThroughput(points)],

@@ -17,7 +17,7 @@ export interface Counts {
   /** The sum of each thread's time from its first call to its last. */
   readonly elapsedNs: number;
   /** Undefined if the peer does not count them. */
-  readonly lostRaces?: number;
+  readonly failedExchanges?: number;
 }
 
 /** A limiter to measure. */
@@ -28,7 +28,7 @@ export interface Peer {
   /** The largest number of threads that can share one limit. */
   readonly mostThreads: number;
   measure(run: Run): Promise<Counts>;
-  /** Set if counting lost races needs a separate run. */
+  /** Set if counting failed exchanges needs a separate run. */
   measureRaces?(run: Run): Promise<Counts>;
 }
 

@@ -28,11 +28,11 @@ export function zerotime({ name, create }: Variant): Peer {
     const share = (): VariantData => ({ name, handle: bucket.handle });
     let before = 0;
     const beforeStart = () => {
-      before = bucket.stats().lostRaces;
+      before = bucket.stats().failedExchanges;
     };
     const counts = await measureThreads({ worker: WORKER, share, beforeStart }, run);
     stopClock(bucket);
-    return { ...counts, lostRaces: bucket.stats().lostRaces - before };
+    return { ...counts, failedExchanges: bucket.stats().failedExchanges - before };
   }
 
   return {

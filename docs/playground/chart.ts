@@ -11,7 +11,8 @@ export interface Lines {
   readonly admitted: readonly number[];
   /** Null if not sampled. */
   readonly tokens: readonly (number | null)[];
-  readonly most: number;
+  /** The bound for a slot. Null if it is too high for the chart. */
+  readonly most: number | null;
 }
 
 function ink(name: string): () => string {
@@ -27,17 +28,40 @@ function axis(): uPlot.Axis {
   };
 }
 
-function line(label: string, colour: string, options: Partial<uPlot.Series> = {}): uPlot.Series {
-  return { label, stroke: ink(colour), width: 1.5, points: { show: false }, ...options };
+/** Under the pointer; the latest while it is elsewhere. */
+function valueAt(plot: uPlot, series: number, index: number | null): number | null | undefined {
+  return plot.data[series]?.[index ?? plot.data[0].length - 1];
+}
+
+function line(
+  label: string,
+  colour: string,
+  absent: string,
+  options: Partial<uPlot.Series> = {},
+): uPlot.Series {
+  return {
+    label,
+    stroke: ink(colour),
+    width: 1.5,
+    points: { show: false },
+    value: (plot, _, series, index) =>
+      valueAt(plot, series, index)?.toLocaleString('en-US', { maximumFractionDigits: 1 }) ?? absent,
+    ...options,
+  };
 }
 
 /** Requests and tokens over time. All charts of the page share one time axis and one cursor. */
 export class Chart {
   readonly #plot: uPlot;
 
-  constructor(place: HTMLElement) {
-    const stepped = uPlot.paths.stepped?.({ align: 1 });
-    const inSteps: Partial<uPlot.Series> = stepped === undefined ? {} : { paths: stepped };
+  /** `flows`: whether tokens arrive continuously, not in steps. */
+  constructor(place: HTMLElement, flows: () => boolean) {
+    const { stepped, linear } = uPlot.paths;
+    if (stepped === undefined || linear === undefined) throw new Error('uPlot lacks its paths');
+    const steps = stepped({ align: 1 });
+    const ramps = linear();
+    const inSteps: Partial<uPlot.Series> = { paths: steps };
+    const tokens: uPlot.Series.PathBuilder = (...args) => (flows() ? ramps : steps)(...args);
     this.#plot = new uPlot(
       {
         width: Math.max(200, place.clientWidth),
@@ -55,11 +79,14 @@ export class Chart {
           { ...axis(), size: 44, scale: 'tokens', side: 1, grid: { show: false } },
         ],
         series: [
-          { label: 'at', value: (_, at) => (at === null ? '' : `${at.toFixed(1)} s`) },
-          line('offered', 'grey', inSteps),
-          line('admitted', 'blue', { ...inSteps, fill: () => `${ink('blue')()}33` }),
-          line('most in 100 ms', 'red', { dash: [5, 4], width: 1 }),
-          line('tokens', 'orange', { scale: 'tokens' }),
+          {
+            label: 'at',
+            value: (plot, _, __, index) => `${valueAt(plot, 0, index)?.toFixed(1) ?? 0} s`,
+          },
+          line('offered', 'grey', '0', inSteps),
+          line('admitted', 'blue', '0', { ...inSteps, fill: () => `${ink('blue')()}33` }),
+          line('most in 100 ms', 'red', 'far above', { dash: [5, 4], width: 1 }),
+          line('tokens', 'orange', 'not read', { scale: 'tokens', paths: tokens }),
         ],
       },
       [[], [], [], [], []],
@@ -75,7 +102,7 @@ export class Chart {
 
   draw({ slots, offered, admitted, tokens, most }: Lines): void {
     const seconds = slots.map((slot) => (slot * SLOT_US) / 1e6);
-    const bound = slots.map(() => (most > 4 * Math.max(1, ...offered) ? null : most));
+    const bound = slots.map(() => most);
     this.#plot.setData([seconds, [...offered], [...admitted], bound, [...tokens]]);
   }
 

@@ -88,6 +88,11 @@ export function choiceForm(
   return element('div', { class: 'choice' }, [label, select, fields]);
 }
 
+/** A named value of a `dl`. */
+export function figure(name: string, value: string): HTMLElement {
+  return element('div', {}, [element('dt', {}, [name]), element('dd', {}, [value])]);
+}
+
 /** A button that does something. */
 export function button(text: string, label: string, onClick: () => void): HTMLButtonElement {
   const made = element('button', { type: 'button', 'aria-label': label }, [text]);

@@ -1,4 +1,5 @@
 import {
+  Bucket,
   FixedWindow,
   LeakyBucket,
   type LimiterHandle,
@@ -11,6 +12,7 @@ import { parseLimiter } from '../../src/simulate/limiter-specs.ts';
 
 /** Numbers by name, as in `rate=30 burst=20`. */
 type Numbers = Readonly<Record<string, number>>;
+type WindowNumbers = { limit: number; intervalMs: number };
 
 /** A kind of limiter or of traffic, with its numbers. */
 export interface Choice {
@@ -31,7 +33,8 @@ export interface Field {
 /** The parts of a limiter that the page uses. */
 export interface Shown {
   readonly handle: LimiterHandle;
-  readonly waiting: number;
+  /** Whether tokens arrive continuously. Those of windows and logs arrive in steps. */
+  readonly flows: boolean;
   /** Tokens now; less than 0 if in debt. */
   tokens(): number;
   reconfigure(numbers: Numbers): void;
@@ -58,20 +61,13 @@ const intervalMs = {
   initial: 1_000,
 };
 
-type Reconfigurable = Pick<TokenBucket, 'handle' | 'waiting'> & {
-  reconfigure(change: never): void;
-};
-
-function shown<Limiter extends Reconfigurable>(
-  limiter: Omit<Limiter, 'handle'> & { readonly handle: LimiterHandle },
-  tokens: () => number,
+function shown(
+  limiter: TokenBucket | LeakyBucket | FixedWindow | SlidingWindow | SlidingLog,
 ): Shown {
   return {
     handle: limiter.handle,
-    get waiting() {
-      return limiter.waiting;
-    },
-    tokens,
+    flows: limiter instanceof Bucket,
+    tokens: () => (limiter instanceof Bucket ? limiter.balance() : limiter.available()),
     reconfigure: (numbers) => limiter.reconfigure(numbers as never),
   };
 }
@@ -81,48 +77,29 @@ export const LIMITERS: Readonly<Record<string, Kind>> = {
   'token-bucket': {
     title: 'Token bucket',
     fields: [rate, burst],
-    create: (numbers) => {
-      const bucket = TokenBucket.create(numbers as { rate: number; burst: number });
-      return shown(bucket, () => bucket.balance());
-    },
+    create: (numbers) => shown(TokenBucket.create(numbers as { rate: number; burst: number })),
   },
   'leaky-bucket': {
     title: 'Leaky bucket',
     fields: [rate, { ...burst, name: 'slack', label: 'slack', min: 0, initial: 0 }],
-    create: (numbers) => {
-      const bucket = LeakyBucket.create(numbers as { rate: number; slack: number });
-      return shown(bucket, () => bucket.balance());
-    },
+    create: (numbers) => shown(LeakyBucket.create(numbers as { rate: number; slack: number })),
   },
   'fixed-window': {
     title: 'Fixed window',
     fields: [limit, intervalMs],
-    create: (numbers) => {
-      const window = FixedWindow.create(numbers as { limit: number; intervalMs: number });
-      return shown(window, () => window.available());
-    },
+    create: (numbers) => shown(FixedWindow.create(numbers as WindowNumbers)),
   },
   'sliding-window': {
     title: 'Sliding window',
     fields: [limit, intervalMs],
-    create: (numbers) => {
-      const window = SlidingWindow.create({
-        ...(numbers as { limit: number; intervalMs: number }),
-        maxLimit: MOST,
-      });
-      return shown(window, () => window.available());
-    },
+    create: (numbers) =>
+      shown(SlidingWindow.create({ ...(numbers as WindowNumbers), maxLimit: MOST })),
   },
   'sliding-log': {
     title: 'Sliding log',
     fields: [{ ...limit, min: 1 }, intervalMs],
-    create: (numbers) => {
-      const log = SlidingLog.create({
-        ...(numbers as { limit: number; intervalMs: number }),
-        maxLimit: MOST,
-      });
-      return shown(log, () => log.available());
-    },
+    create: (numbers) =>
+      shown(SlidingLog.create({ ...(numbers as WindowNumbers), maxLimit: MOST })),
   },
 };
 

@@ -1,5 +1,5 @@
 import { Chart } from './chart.ts';
-import { button, choiceForm, element } from './form.ts';
+import { button, choiceForm, element, figure } from './form.ts';
 import { type Choice, LIMITERS } from './kinds.ts';
 import type { Lane } from './lane.ts';
 import { SLOT_US, type Timeline } from './timeline.ts';
@@ -33,12 +33,14 @@ export class LaneCard {
 
   /** Call this after the card is in the page, which gives the chart its width. */
   show(slots: readonly number[], offered: Timeline): void {
-    this.#chart ??= new Chart(this.#place);
     const lane = this.#lane;
+    this.#chart ??= new Chart(this.#place, () => lane.tokensFlow);
     const admitted = lane.admitted.values(slots, 0);
     const tokens = lane.tokens.values(slots, null);
     const most = lane.mostInSlot;
-    this.#chart.draw({ slots, offered: offered.values(slots, 0), admitted, tokens, most });
+    const offers = offered.values(slots, 0);
+    const isAbove = most > 4 * Math.max(1, ...offers);
+    this.#chart.draw({ slots, offered: offers, admitted, tokens, most: isAbove ? null : most });
 
     const perSecond = this.#perSecond(admitted);
     const now = lane.tokensNow;
@@ -50,7 +52,11 @@ export class LaneCard {
     );
     const { held, text } = lane.promise;
     this.#promise.className = held ? 'promise held' : 'promise broken';
-    this.#promise.textContent = `${held ? 'held' : 'BROKEN'}: ${text}`;
+    const inSlot = `at most ${most.toLocaleString('en-US', { maximumFractionDigits: 1 })} in any 100 ms`;
+    this.#promise.textContent = [
+      `${held ? 'held' : 'BROKEN'}: ${text}.`,
+      isAbove ? `Far above the chart: ${inSlot}.` : `Red line: ${inSlot}.`,
+    ].join(' ');
     const kept = held ? 'bound held' : 'bound broken';
     this.#summary = `${this.#title}: ${perSecond.toFixed(1)} requests a second admitted, ${kept}`;
     this.#place.setAttribute('aria-label', this.#summary);
@@ -76,8 +82,4 @@ export class LaneCard {
     this.#chart?.remove();
     this.element.remove();
   }
-}
-
-function figure(name: string, value: string): HTMLElement {
-  return element('div', {}, [element('dt', {}, [name]), element('dd', {}, [value])]);
 }

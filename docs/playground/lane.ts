@@ -20,7 +20,7 @@ export class Lane {
   /** Admissions not yet in the bound: other workers may report earlier ones. */
   #pending: (readonly [fromUs: number, toUs: number])[] = [];
   readonly admitted = new Timeline();
-  readonly tokens = new Timeline();
+  tokens = new Timeline();
   /** Admissions by worker. */
   readonly byWorker = new Map<number, number>();
   total = 0;
@@ -40,6 +40,11 @@ export class Lane {
     return { id: this.#id, handle: this.#limiter.handle };
   }
 
+  /** Whether tokens arrive continuously, not in steps. */
+  get tokensFlow(): boolean {
+    return this.#limiter.flows;
+  }
+
   /** Tokens now; negative if tokens are promised to waiting requests. */
   get tokensNow(): number {
     return this.#limiter.tokens();
@@ -53,7 +58,10 @@ export class Lane {
    */
   change(choice: Choice): void {
     if (choice.kind === this.#choice.kind) this.#limiter.reconfigure(choice.numbers);
-    else this.#limiter = create(choice);
+    else {
+      this.#limiter = create(choice);
+      this.tokens = new Timeline();
+    }
     this.#choice = choice;
     // The new limit is checked with the admissions under it.
     this.#id = ids++;

@@ -1,21 +1,22 @@
-import { button, choiceForm, numberInput } from './form.ts';
+import { button, choiceForm, element, numberInput } from './form.ts';
 import { isolate } from './isolation.ts';
 import { LIMITERS, TRAFFIC } from './kinds.ts';
 import type { Lane } from './lane.ts';
 import { LaneCard } from './lane-card.ts';
 import { Playground, STALL_MS } from './playground.ts';
-import { FIRST, initial, MOST_LIMITERS, MOST_WAIT_MS, MOST_WORKERS, setupOf } from './setup.ts';
-import { WorkerTable } from './worker-table.ts';
+import { PRESETS } from './presets.ts';
+import { hashOf, initial, MOST_LIMITERS, MOST_WAIT_MS, MOST_WORKERS, setupOf } from './setup.ts';
+import { WorkerList } from './worker-list.ts';
 import 'uplot/dist/uPlot.min.css';
 import './style.css';
 
 const DRAW_MS = 100;
 const SAY_MS = 5_000;
 
-function place<Kind extends HTMLElement>(id: string): Kind {
+function place(id: string): HTMLElement {
   const found = document.getElementById(id);
   if (found === null) throw new Error(`the page has no ${id}`);
-  return found as Kind;
+  return found;
 }
 
 /** Shows a message, also to screen readers. */
@@ -24,16 +25,27 @@ function say(text: string): void {
 }
 
 function firstSetup() {
-  try {
-    return setupOf(location.hash);
-  } catch (error) {
-    place('problem').textContent = `The link is invalid: ${(error as Error).message}.`;
-    return FIRST;
+  const { setup, problems } = setupOf(location.hash);
+  place('problem').textContent = problems.join('\n');
+  return setup;
+}
+
+/** Links to the presets, and what to see in the current one. */
+function showPresets(): void {
+  for (const { title, look, hash } of PRESETS) {
+    const link = element('a', { href: `#${hashOf(setupOf(hash).setup)}` }, [title]);
+    place('presets').append(link);
+    if (location.hash !== link.hash) continue;
+    link.setAttribute('aria-current', 'true');
+    place('look').textContent = look;
   }
 }
 
 function run(): void {
   const playground = new Playground(firstSetup());
+  showPresets();
+  // Only a link or the address bar changes the hash: `replaceState` tells nobody.
+  addEventListener('hashchange', () => location.reload());
   const cards = new Map<Lane, LaneCard>();
   let places = 0;
   const keepLink = () => history.replaceState(null, '', playground.link);
@@ -82,7 +94,7 @@ function run(): void {
         }),
     ),
   );
-  const workers = new WorkerTable(place<HTMLTableElement>('workers'), playground, {
+  const workers = new WorkerList(place('workers'), playground, {
     onStall: (name) => {
       playground.crew.stall(name, STALL_MS);
       say(`Worker ${name} stalls for ${STALL_MS / 1_000} seconds.`);

@@ -62,29 +62,68 @@ export function hashOf({ limiters, traffic, workers, waitMs }: Setup): string {
   return `${parts}`;
 }
 
-function wholeOf(name: string, text: string | null, otherwise: number, most: number): number {
-  if (text === null) return otherwise;
+function wholeOf(text: string, least: number, most: number): number {
   const value = Number(text);
-  if (text !== '' && Number.isInteger(value) && value >= 0 && value <= most) return value;
-  throw new RangeError(`${name} must be a whole number from 0 to ${most}, got ${text}`);
+  if (text !== '' && Number.isInteger(value) && value >= least && value <= most) return value;
+  throw new RangeError(`It must be a whole number from ${least} to ${most}`);
 }
 
 /**
- * The setup of a link, with the defaults of {@link FIRST}.
- *
- * @throws RangeError with the reason if the link is invalid
+ * The setup of a link, with the defaults of {@link FIRST}, and what is wrong with the link: each
+ * problem names the parameter and says what is used instead.
  */
-export function setupOf(hash: string): Setup {
+export function setupOf(hash: string): { readonly setup: Setup; readonly problems: string[] } {
   const parts = new URLSearchParams(hash.replace(/^#/, ''));
-  const limiters = parts.getAll('limiter').map((text) => choiceOf(LIMITERS, text));
-  if (limiters.length > MOST_LIMITERS) {
-    throw new RangeError(`at most ${MOST_LIMITERS} limiters, got ${limiters.length}`);
+  const problems = [...new Set(parts.keys())]
+    .filter((name) => !Object.hasOwn(FIRST, name === 'limiter' ? 'limiters' : name))
+    .map((name) => `${name} is not a parameter of a link, so it is ignored.`);
+  function read<Value>(
+    name: string,
+    text: string,
+    otherwise: Value,
+    parse: (text: string) => Value,
+    shown: (value: Value) => string,
+  ): Value {
+    try {
+      return parse(text);
+    } catch (error) {
+      const reason = (error as Error).message.replace(/\.$/, '');
+      problems.push(`${name}=${text} is invalid. ${reason}. Used instead: ${shown(otherwise)}.`);
+      return otherwise;
+    }
   }
-  const traffic = parts.get('traffic');
+  const wholes = (name: 'workers' | 'waitMs', least: number, most: number) =>
+    read(
+      name,
+      parts.get(name) ?? `${FIRST[name]}`,
+      FIRST[name],
+      (text) => wholeOf(text, least, most),
+      String,
+    );
+
+  const texts = parts.getAll('limiter');
+  if (texts.length > MOST_LIMITERS) {
+    problems.push(
+      `The link has ${texts.length} limiters. Only the first ${MOST_LIMITERS} are used.`,
+    );
+  }
+  const other = initial(LIMITERS, 'token-bucket');
+  const limiters = texts
+    .slice(0, MOST_LIMITERS)
+    .map((text) => read('limiter', text, other, (one) => choiceOf(LIMITERS, one), textOf));
   return {
-    limiters: limiters.length === 0 ? FIRST.limiters : limiters,
-    traffic: traffic === null ? FIRST.traffic : choiceOf(TRAFFIC, traffic),
-    workers: Math.max(1, wholeOf('workers', parts.get('workers'), FIRST.workers, MOST_WORKERS)),
-    waitMs: wholeOf('waitMs', parts.get('waitMs'), FIRST.waitMs, MOST_WAIT_MS),
+    setup: {
+      limiters: limiters.length === 0 ? FIRST.limiters : limiters,
+      traffic: read(
+        'traffic',
+        parts.get('traffic') ?? textOf(FIRST.traffic),
+        FIRST.traffic,
+        (text) => choiceOf(TRAFFIC, text),
+        textOf,
+      ),
+      workers: wholes('workers', 1, MOST_WORKERS),
+      waitMs: wholes('waitMs', 0, MOST_WAIT_MS),
+    },
+    problems,
   };
 }

@@ -11,8 +11,9 @@ export class Timeline {
     this.#counts.set(slot, (this.#counts.get(slot) ?? 0) + count);
   }
 
+  /** Keeps the first value, that of the slot's start. */
   set(slot: number, value: number): void {
-    this.#counts.set(slot, value);
+    if (!this.#counts.has(slot)) this.#counts.set(slot, value);
   }
 
   /** The values of these slots; `missing` where there is none. */

@@ -31,6 +31,14 @@ function page(text) {
   );
 }
 
+/** The README's program with workers and its output, which a test runs and compares. */
+function programOf(readme) {
+  const fences = /^```ts\n((?!```).)*new Worker\(((?!```).)*```\n\n```text\n.*?^```$/ms;
+  const found = fences.exec(readme);
+  if (found === null) throw new Error('README.md has no program with workers');
+  return found[0];
+}
+
 function copyPages() {
   for (const name of readdirSync(DOCS).filter((file) => file.endsWith('.md'))) {
     writeFileSync(`${SOURCE}/${name}`, page(readFileSync(`${DOCS}/${name}`, 'utf8')));
@@ -38,8 +46,14 @@ function copyPages() {
   for (const name of BESIDE) {
     writeFileSync(`${SOURCE}/${name}`, page(readFileSync(`${ROOT}${name}`, 'utf8')));
   }
-  writeFileSync(`${SOURCE}/overview.md`, page(readFileSync(`${ROOT}README.md`, 'utf8')));
-  for (const name of ['index.md', 'try.md']) cpSync(`${DOCS}/site/${name}`, `${SOURCE}/${name}`);
+  const readme = readFileSync(`${ROOT}README.md`, 'utf8');
+  writeFileSync(`${SOURCE}/overview.md`, page(readme));
+  const home = readFileSync(`${DOCS}/site/index.md`, 'utf8');
+  writeFileSync(
+    `${SOURCE}/index.md`,
+    home.replace(/<!-- the README's program .*-->/, () => programOf(readme)),
+  );
+  cpSync(`${DOCS}/site/try.md`, `${SOURCE}/try.md`);
   cpSync(`${DOCS}/images`, `${SOURCE}/images`, { recursive: true });
   cpSync(`${DOCS}/playground/public`, `${SOURCE}/public`, { recursive: true });
   cpSync(`${DOCS}/site/theme`, `${SOURCE}/.vitepress/theme`, { recursive: true });

@@ -23,7 +23,7 @@ export default defineConfig({
     search: { provider: 'local' },
     outline: [2, 3],
     nav: [
-      page('Start', '/first-limiter'),
+      page('Start', '/overview'),
       page('Guide', '/guide'),
       page('API', '/api/'),
       page('Playground', '/try'),
@@ -32,14 +32,14 @@ export default defineConfig({
       {
         text: 'Start',
         items: [
-          page('Your first limiter', '/first-limiter'),
-          page('Which limiter?', '/choosing'),
+          page('Overview', '/overview'),
           page('Guide', '/guide'),
+          page('Which limiter?', '/choosing'),
           page('Which numbers?', '/simulate'),
           page('Playground', '/try'),
           page('Errors and questions', '/errors'),
           page('Comparison', '/comparison'),
-          page('Coming from another limiter', '/coming-from'),
+          page('Coming from another limiter', '/systems'),
         ],
       },
       {
@@ -52,7 +52,7 @@ export default defineConfig({
           page('Functions and queues', '/queues'),
           page('APIs that you call', '/outgoing'),
           page('Servers', '/http'),
-          page('Tracing and metrics', '/integrations'),
+          page('Metrics', '/integrations#prometheus'),
           page('Trace sampling', '/tracing'),
           page('Which traces to keep', '/sampling'),
           page('Load tests and benchmarks', '/load'),
@@ -77,7 +77,6 @@ export default defineConfig({
           page('Mutants', '/mutants'),
           page('Memory layout', '/memory-layout'),
           page('Architecture', '/architecture'),
-          page('Systems', '/systems'),
         ],
       },
       {

@@ -17,12 +17,21 @@ export const EXIT = {
   interrupted: 130,
 } as const;
 
-/** For commander's `configureOutput`: its errors repeat the user's input. */
-export const SAFE_OUTPUT = {
-  writeErr: (text: string): void => {
-    process.stderr.write(safeText(text));
-  },
-};
+/**
+ * Makes the errors of a command safe to print, since they repeat the user's input, and lets them
+ * name the help. A subcommand inherits neither.
+ *
+ * @param path how to call the command
+ */
+export function withSafeErrors<C extends Command>(command: C, path: string, lists = 'options'): C {
+  return command
+    .configureOutput({
+      writeErr: (text) => {
+        process.stderr.write(safeText(text));
+      },
+    })
+    .showHelpAfterError(`(${path} --help shows all ${lists})`);
+}
 
 /** Writes `error: ` and the reason to standard error. */
 export function printError(error: unknown): void {

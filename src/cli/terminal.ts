@@ -31,6 +31,18 @@ export function wrapped(line: string, columns: number, indent: number): string[]
   return [...lines, current.trimEnd()];
 }
 
+/** Aligns rows in columns. Figures, in all columns but the first, are aligned to the right. */
+export function aligned(rows: readonly (readonly string[])[], hasFigures = false): string[] {
+  const widths: number[] = [];
+  for (const row of rows) {
+    for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, cell.length);
+  }
+  const padded = (cell: string, i: number) =>
+    hasFigures && i > 0 ? cell.padStart(widths[i] ?? 0) : cell.padEnd(widths[i] ?? 0);
+  const gap = hasFigures ? '   ' : '  ';
+  return rows.map((row) => `  ${row.map(padded).join(gap)}`.trimEnd());
+}
+
 /** Width of a label. */
 export const LABEL = 12;
 /** Column at which the text after a label starts. */

@@ -13,9 +13,9 @@ import {
 } from './host-options.ts';
 import type { BindingName, Libc } from './libc.ts';
 import { type HostLimiter, HostLimiters } from './limiters.ts';
-import { LookoutThread } from './lookout.ts';
 import { Membership } from './membership.ts';
 import { loadLibc } from './native.ts';
+import { PollerThread } from './poller.ts';
 import type { HostProcess, HostRecovery } from './processes.ts';
 import {
   EXISTING,
@@ -37,7 +37,7 @@ import {
   underLock,
 } from './region-making.ts';
 import { untilThreadEnds } from './thread-file.ts';
-import { lookOutWith } from './watched-round.ts';
+import { pollWith } from './watched-poll-set.ts';
 
 /** This thread's open regions, by file. */
 const open = new Map<string, HostRegion>();
@@ -262,4 +262,4 @@ openSharedWith(
   (memory, path, opener) => join(memory, path, opener, (identity) => open.get(identity)?.memory),
 );
 
-lookOutWith((buffer) => new LookoutThread(buffer));
+pollWith((buffer) => new PollerThread(buffer));

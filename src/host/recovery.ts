@@ -1,6 +1,6 @@
 import { freeStripes } from '../kernel/counters.ts';
 import { freeSlots } from '../kernel/limit-set/slots.ts';
-import { Owners, recoverSeats, semaphores } from '../kernel/semaphore/owners.ts';
+import { Owners, recoverWaiters, semaphores } from '../kernel/semaphore/owners.ts';
 import { kindAt } from '../limiters/opening.ts';
 import { CELLS } from '../limiters/terms.ts';
 import { nonceOf } from '../memory/cell.ts';
@@ -9,7 +9,7 @@ import { REGION } from '../memory/layout.ts';
 import { namesIn } from '../memory/names.ts';
 import type { Region } from '../memory/region.ts';
 import { processOfMark } from '../memory/thread.ts';
-import { leaveFleet } from './fleet-office.ts';
+import { leaveFleet } from './fleet-member.ts';
 
 /** What came back from an ended process. */
 export interface Recovered {
@@ -54,7 +54,7 @@ function recoverLimiter(region: Region, cell: number, process: number): Recovere
   if (kind === 'semaphore') {
     const { engine } = semaphores.openShared(region, undefined);
     const owners = new Owners(place, () => undefined);
-    return { permits: recoverSeats(place, { engine, owners }, hasEnded), tokens: 0 };
+    return { permits: recoverWaiters(place, { engine, owners }, hasEnded), tokens: 0 };
   }
   if (kind === 'limit-set' || kind === 'keyed-limit-set') {
     freeSlots(place, process, region.sharing?.process ?? process);

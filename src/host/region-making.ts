@@ -22,7 +22,7 @@ import {
 export const MAKING = 0;
 /** The lock held while an operator changes a limit. */
 export const OPERATING = PROCESS_COUNT + 1;
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 
 /** A region's open file, and the means to use it. */
 export type Opened = { readonly file: RegionFile; readonly libc: Libc; readonly locks: FileLocks };
@@ -105,7 +105,7 @@ export function underLock<T>(
   action: () => T,
   lock: typeof MAKING | typeof OPERATING = MAKING,
 ): T {
-  const giveUpAtMs = timers.nowMs() + PATIENCE_MS;
+  const giveUpAtMs = timers.nowMs() + TIMEOUT_MS;
   const pause = new Int32Array(new SharedArrayBuffer(4));
   while (!locks.take(lock)) {
     if (timers.nowMs() > giveUpAtMs) {

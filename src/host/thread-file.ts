@@ -11,7 +11,7 @@ import { fail, isOpenIn, OPEN_FLAGS, type RegionFile } from './region-file.ts';
 const WORD = { state: 0, descriptor: 1, count: 2 } as const;
 const STATE = { starting: 0, open: 1, closing: 2, closed: 3 } as const;
 const NO_DESCRIPTOR = -1;
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 /** More than a process can have. */
 const UNKNOWN_DESCRIPTOR = 2 ** 31 - 1;
 
@@ -57,7 +57,7 @@ export function untilThreadEnds(file: RegionFile): RegionFile | undefined {
   const close = () => {
     Atomics.store(words, WORD.state, STATE.closing);
     Atomics.notify(words, WORD.state);
-    Atomics.wait(words, WORD.state, STATE.closing, PATIENCE_MS);
+    Atomics.wait(words, WORD.state, STATE.closing, TIMEOUT_MS);
   };
   startKeeper(file, { path: file.path, flags: OPEN_FLAGS, words });
   const descriptor = Atomics.load(words, WORD.descriptor);
@@ -75,13 +75,13 @@ function startKeeper(file: RegionFile, kept: Kept): void {
   const program = `(${keep})(require('node:fs'), require('node:worker_threads').workerData, ${JSON.stringify(layout)})`;
   let cause: unknown;
   try {
-    // As for a lookout, without the process's options.
+    // As for a poller, without the process's options.
     const options = { execArgv: [], env: {}, name: 'zerotime keeper' };
     const worker = new Worker(program, { eval: true, workerData: kept, ...options });
     worker.unref();
     worker.once('error', () => undefined);
     const { words } = kept;
-    const isLate = Atomics.wait(words, WORD.state, STATE.starting, PATIENCE_MS) === 'timed-out';
+    const isLate = Atomics.wait(words, WORD.state, STATE.starting, TIMEOUT_MS) === 'timed-out';
     if (!isLate) return;
   } catch (error) {
     cause = error;

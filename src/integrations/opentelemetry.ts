@@ -3,11 +3,10 @@
 
 import { checkPeer } from '../peers.ts';
 
-export type { ConsistentSamplerOptions } from './opentelemetry/consistent-options.ts';
+export type { SamplingIntent } from './opentelemetry/consistent-decisions.ts';
+export type { ConsistentSamplerOptions, OperationOf } from './opentelemetry/consistent-options.ts';
 export { ConsistentRateLimitingSampler } from './opentelemetry/consistent-sampler.ts';
-export type { SamplingIntent } from './opentelemetry/intent.ts';
 export type { MinimaHandle } from './opentelemetry/minima.ts';
-export type { OperationOf } from './opentelemetry/operation.ts';
 export { RateLimitingSampler, type SpanLimiter } from './opentelemetry/rate-limiting-sampler.ts';
 export type {
   RemoteOptions,

@@ -1,14 +1,15 @@
 // Entry point `zerotime/redis`.
 export type { IoRedisClient, NodeRedisClient, RedisClient } from './redis/client.ts';
-export type { FleetHandle } from './redis/fleet/fleet-handle.ts';
-export { FleetSpender, type FleetSpenderOptions } from './redis/fleet/spender.ts';
-export type { FleetTermsOptions } from './redis/fleet/terms.ts';
+export type { FleetHandle } from './redis/fleet/cell.ts';
 export {
   FleetBucket,
   type FleetBucketOptions,
   type FleetStats,
   type FleetWhenUnreachable,
-} from './redis/fleet-bucket.ts';
+} from './redis/fleet/fleet-bucket.ts';
+export { FleetSpender, type FleetSpenderOptions } from './redis/fleet/spender.ts';
+export type { FleetTermsOptions } from './redis/fleet/terms.ts';
+export type { TokenSource, TokenWait } from './redis/fleet/token-source.ts';
 export { RedisBucket } from './redis/redis-bucket.ts';
 export {
   RedisKeyedLimitSet,
@@ -28,4 +29,3 @@ export type {
 export { RedisReservation } from './redis/redis-reservation.ts';
 export type { RedisStats } from './redis/redis-stats.ts';
 export { RedisTokenBucket, type RedisTokenBucketOptions } from './redis/redis-token-bucket.ts';
-export type { TokenSource, TokenWait } from './redis/token-source.ts';

@@ -9,8 +9,8 @@ import {
 } from '../throttle/pool.ts';
 import type { TaskLimiter } from '../throttle/tokens.ts';
 
+export type { ThrottleStats } from '../throttle/call.ts';
 export type { PoolEvent, PoolOptions, ThrottleOptions } from '../throttle/pool.ts';
-export type { ThrottleStats } from '../throttle/stats.ts';
 export type { CloseOptions } from '../throttle/throttled.ts';
 export type { TaskLimiter } from '../throttle/tokens.ts';
 

@@ -113,7 +113,7 @@ export const BLOCK_BITS = 20;
  * The number of looks at an entry in transit before a call with no other choice takes it over: far
  * longer than a claim, so that only sleeping or terminated threads lose their entries.
  */
-export const PATIENCE = 200;
+export const RETRY_LIMIT = 200;
 
 /** Passes over the free slots of a limit set before a call gives up: far longer than a call. */
 export const SLOT_ATTEMPTS = 25_000;
@@ -141,12 +141,12 @@ export const NEVER_SEEN = -(2 ** 55);
 
 /** The most permits of a semaphore: 17 bits of its word hold them, signed. */
 export const MAX_PERMITS = 65_535;
-/** The states of a seat. */
-export const SEAT_STATE = { free: 0, asked: 1, held: 2, changing: 3 } as const;
-/** How the last exchange of a semaphore's word changed the seat that it names. */
-export const SEAT_CHANGE = { joined: 0, granted: 1, returned: 2, changed: 3 } as const;
-/** The answers of `semaphoreTake` and `semaphoreJoin` other than a seat. */
-export const NO_PERMIT = { refused: -1, behind: -2, noSeat: -3 } as const;
+/** The states of a waiter. */
+export const WAITER_STATE = { free: 0, asked: 1, held: 2, changing: 3 } as const;
+/** How the last exchange of a semaphore's word changed the waiter that it names. */
+export const WAITER_CHANGE = { joined: 0, granted: 1, returned: 2, changed: 3 } as const;
+/** The answers of `semaphoreTake` and `semaphoreJoin` other than a waiter. */
+export const NO_PERMIT = { refused: -1, behind: -2, noWaiter: -3 } as const;
 /** Units of latencies in a microsecond. A longer call counts as one of the longest latency. */
 export const LATENCY_PER_US = 4;
 export const LONGEST_LATENCY = 2 ** 30;

@@ -68,11 +68,11 @@ export class Counters {
   }
 
   /** Counts one call. A call that requested tokens and got none is a refusal. */
-  count(admitted: number, refused: boolean, lostRaces: number): void {
+  count(admitted: number, refused: boolean, failedExchanges: number): void {
     this.#add(COUNTER.calls, 1);
     if (admitted > 0) this.#add(COUNTER.admitted, admitted);
     if (refused) this.#add(COUNTER.refused, 1);
-    if (lostRaces > 0) this.#add(COUNTER.lostRaces, lostRaces);
+    if (failedExchanges > 0) this.#add(COUNTER.failedExchanges, failedExchanges);
   }
 
   #add(counter: number, amount: number): void {
@@ -110,7 +110,7 @@ export class Counters {
       calls: total(COUNTER.calls),
       admitted: total(COUNTER.admitted),
       refused: total(COUNTER.refused),
-      lostRaces: total(COUNTER.lostRaces),
+      failedExchanges: total(COUNTER.failedExchanges),
     };
   }
 }

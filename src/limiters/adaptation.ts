@@ -1,13 +1,13 @@
 import type { HostedSemaphore } from '../kernel/semaphore/host.ts';
-import type { LatencyWindow } from '../kernel/semaphore/latency-window.ts';
+import type { LatencyWindow, StateField } from '../kernel/semaphore/latency-window.ts';
 import type { Clock } from '../time/clock.ts';
 import {
   ADAPT_RULES,
   type AdaptBounds,
   type AdaptRule,
   type AdaptState,
+  firstState,
   nextState,
-  type WindowSample,
 } from './adaptive-permits.ts';
 
 /**
@@ -37,24 +37,18 @@ export interface AdaptReadings {
   readonly dropped: number;
 }
 
-/** The fields of the state, by their names in shared memory. */
-const FIELDS = {
-  number: 'number',
-  leastMs: 'least',
-  heldNumber: 'heldNumber',
-  heldMs: 'heldLatency',
-  left: 'left',
-  phase: 'phase',
-  needed: 'needed',
-  spanMs: 'span',
-  busy: 'busy',
-  scatter: 'scatter',
-} as const satisfies Record<keyof AdaptState, string>;
-const NAMES = Object.keys(FIELDS) as (keyof AdaptState)[];
+/** The fields of the state that have another name in shared memory. */
+const OTHERS = { leastMs: 'least', heldMs: 'heldLatency', spanMs: 'span' } as const;
+const NAMES = /* @__PURE__ */ Object.keys(/* @__PURE__ */ firstState(1)) as (keyof AdaptState)[];
+
+function fieldOf(name: keyof AdaptState): StateField {
+  const others: Partial<Record<keyof AdaptState, StateField>> = OTHERS;
+  return others[name] ?? (name as Exclude<keyof AdaptState, keyof typeof OTHERS>);
+}
 
 /** The state as fields of shared memory. */
 export function fieldsOf(state: AdaptState): Readonly<Record<string, number>> {
-  return Object.fromEntries(NAMES.map((name) => [FIELDS[name], state[name]]));
+  return Object.fromEntries(NAMES.map((name) => [fieldOf(name), state[name]]));
 }
 
 /**
@@ -86,16 +80,12 @@ export class Adaptation {
   #close(nowUs: number): void {
     const window = this.#window;
     const sample = window.close(nowUs);
-    if (sample !== undefined) this.#advance(sample, window.range);
-  }
-
-  #advance(sample: WindowSample, bounds: AdaptBounds): void {
-    const window = this.#window;
+    if (sample === undefined) return;
     const state = Object.fromEntries(
-      NAMES.map((name) => [name, window.value(FIELDS[name])]),
+      NAMES.map((name) => [name, window.value(fieldOf(name))]),
     ) as unknown as AdaptState; // one value for each name
-    const next = nextState(this.#rule, state, sample, bounds);
-    for (const name of NAMES) window.put(FIELDS[name], next[name]);
+    const next = nextState(this.#rule, state, sample, window.range);
+    for (const name of NAMES) window.put(fieldOf(name), next[name]);
     if (sample.count > 0) window.put('latency', sample.sumMs / sample.count);
     this.#apply();
   }
@@ -112,7 +102,7 @@ export class Adaptation {
 
   /**
    * Sets the permits. A thread that was slow finds a later number or range, and sets that. False
-   * without a free seat: then the next window does it.
+   * without a free waiter: then the next window does it.
    */
   #apply(): boolean {
     for (;;) {
@@ -122,7 +112,7 @@ export class Adaptation {
     }
   }
 
-  /** Changes the range for all threads; false if no seat is free for the change. */
+  /** Changes the range for all threads; false if no waiter is free for the change. */
   bound(range: AdaptBounds): boolean {
     this.#window.range = range;
     return this.#apply();

@@ -32,20 +32,21 @@ export interface WindowSample {
   readonly dropped: number;
 }
 
-/** What a window is for; all but the first two are steps of a measurement of the least latency. */
-export const PHASE = {
-  /** The first window: calls have only begun to come. */
-  starting: 0,
-  steady: 1,
-  /** The second window: its latency is the first guess. */
-  first: 2,
-  /** Calls that began at the previous number end. */
-  settling: 3,
-  looking: 4,
-  /** The same at half the number, repeated while the latency falls. */
-  settlingDeep: 5,
-  lookingDeep: 6,
-} as const;
+// What a window is for; from FIRST on, a step of a measurement of the least latency.
+
+/** The first window: calls have only begun to come. */
+const STARTING = 0;
+export const STEADY = 1;
+/** Steady, until the first measurement is repeated: a program's first calls are slow. */
+const EARLY = 2;
+/** The second window: its latency is the first guess. */
+const FIRST = 3;
+/** Calls that began at the previous number end. */
+export const SETTLING = 4;
+export const LOOKING = 5;
+/** The same at half the number, repeated while the latency falls. */
+export const SETTLING_DEEP = 6;
+const LOOKING_DEEP = 7;
 
 /** What a rule keeps from window to window. */
 export interface AdaptState {
@@ -82,6 +83,8 @@ const MOST_CALLS = 8192;
 /** Windows between two measurements: 40 to 60, so that semaphores do not measure together. */
 const MEASURE_EVERY = 40;
 const MEASURE_SPREAD = 21;
+/** And from the first to the second. */
+const REPEAT_AFTER = 5;
 /**
  * The longest queue that `gradient` allows, in square roots of the number without a queue, less half
  * a call, because permits are whole.
@@ -124,7 +127,7 @@ const BY_IDLE = 0.2;
 export function firstState(number: number): AdaptState {
   return {
     ...{ number, leastMs: 0, heldNumber: number, heldMs: 0, left: 0 },
-    ...{ phase: PHASE.starting, needed: LEAST_CALLS, spanMs: WINDOW_MS },
+    ...{ phase: STARTING, needed: LEAST_CALLS, spanMs: WINDOW_MS },
     ...{ busy: 0, scatter: 0 },
   };
 }
@@ -178,7 +181,7 @@ function aimd({ number }: Windowed): number {
 
 const RULES = { gradient, vegas, aimd };
 /** The names of the rules. Shared memory contains their index + 1. */
-export const ADAPT_RULES: readonly AdaptRule[] = ['gradient', 'vegas', 'aimd'];
+export const ADAPT_RULES = /* @__PURE__ */ Object.keys(RULES) as readonly AdaptRule[];
 
 function window(state: AdaptState, mostInFlight: number): Pick<AdaptState, 'needed' | 'spanMs'> {
   // Twice the calls in flight: most of the calls that began at the previous number have ended.
@@ -194,42 +197,40 @@ function lowered(
   state: AdaptState,
   before: number,
   number: number,
-  phase: typeof PHASE.settling | typeof PHASE.settlingDeep,
-  bounds: AdaptBounds,
+  phase: typeof SETTLING | typeof SETTLING_DEEP,
 ): AdaptState {
   const needed = Math.ceil(Math.min(MOST_CALLS, before));
-  return { ...state, number: clamped(number, bounds), phase, needed, spanMs: 0 };
+  return { ...state, number, phase, needed, spanMs: 0 };
+}
+
+/** Looks for a least latency below this one, at half the number. */
+function deeper(state: AdaptState, leastMs: number, number: number): AdaptState {
+  return lowered({ ...state, leastMs }, number, number * DEEPER, SETTLING_DEEP);
 }
 
 /** Ends a measurement: the number that would have had the rule's queue before it. */
-function measured(
-  state: AdaptState,
-  leastMs: number,
-  { sumMs }: WindowSample,
-  bounds: AdaptBounds,
-): AdaptState {
+function measured(state: AdaptState, leastMs: number, { sumMs }: WindowSample): AdaptState {
   const { heldNumber, heldMs } = state;
   const busy = unqueued(heldNumber, leastMs, heldMs);
   const number = Math.min(heldNumber, busy + longestQueue(busy));
   const spread = Math.floor(sumMs * 1000) % MEASURE_SPREAD;
-  return {
-    ...{ ...state, number: clamped(number, bounds), leastMs },
-    ...{ phase: PHASE.steady, left: MEASURE_EVERY + spread },
-  };
+  // No window was steady yet.
+  const next =
+    state.busy === 0
+      ? { phase: EARLY, left: REPEAT_AFTER }
+      : { phase: STEADY, left: MEASURE_EVERY + spread };
+  return { ...state, ...next, number, leastMs };
 }
 
 /** The next state, if calls were dropped. They end a measurement: the server is beyond its limit. */
-function afterDrops(
-  state: AdaptState,
-  { count, dropped, mostInFlight }: WindowSample,
-  bounds: AdaptBounds,
-): AdaptState {
-  const from = state.phase > PHASE.first ? state.heldNumber : state.number;
+function afterDrops(state: AdaptState, { count, dropped, mostInFlight }: WindowSample): AdaptState {
+  const isMeasuring = state.phase > FIRST;
+  const from = isMeasuring ? state.heldNumber : state.number;
   // A higher number that was not in use did not cause the drops.
-  const used = Math.min(from, Math.max(1, state.phase > PHASE.first ? from : mostInFlight));
+  const used = isMeasuring ? from : Math.min(from, mostInFlight);
   const share = dropped / (count + dropped);
-  const number = clamped(used * Math.max(MOST_REDUCTION, 1 - share), bounds);
-  const phase = state.leastMs > 0 ? PHASE.steady : state.phase;
+  const number = used * Math.max(MOST_REDUCTION, 1 - share);
+  const phase = isMeasuring ? STEADY : state.phase;
   return { ...state, number, phase };
 }
 
@@ -274,8 +275,9 @@ function steady(
   const moved = { ...state, ...spread, number: next, leastMs, left };
   if (rule === 'aimd' || left > 0) return moved;
   const held = { ...moved, heldNumber: next, heldMs: latencyMs };
+  if (state.phase === EARLY) return deeper(held, latencyMs, next);
   const look = LOOK * unqueued(next, leastMs, latencyMs);
-  return lowered(held, next, look, PHASE.settling, bounds);
+  return lowered(held, next, look, SETTLING);
 }
 
 /** The next state of the rule while calls end without drops. */
@@ -288,32 +290,29 @@ function advanced(
   const { number, leastMs } = state;
   const latencyMs = sample.sumMs / sample.count;
   switch (state.phase) {
-    case PHASE.starting:
-      return { ...state, phase: PHASE.first };
-    case PHASE.first: {
-      const held = { ...state, leastMs: latencyMs, heldNumber: number, heldMs: latencyMs };
-      const isIdle = sample.mostInFlight < number / 2;
-      if (rule === 'aimd' || isIdle) return { ...held, phase: PHASE.steady, left: MEASURE_EVERY };
-      return lowered(held, number, number * DEEPER, PHASE.settlingDeep, bounds);
+    case STARTING:
+      return { ...state, phase: FIRST };
+    case FIRST: {
+      const held = { ...state, heldNumber: number, heldMs: latencyMs };
+      if (rule !== 'aimd' && sample.mostInFlight >= number / 2) {
+        return deeper(held, latencyMs, number);
+      }
+      return { ...held, leastMs: latencyMs, phase: STEADY, left: MEASURE_EVERY };
     }
-    case PHASE.settling:
-      return { ...state, phase: PHASE.looking };
-    case PHASE.settlingDeep:
-      return { ...state, phase: PHASE.lookingDeep };
-    case PHASE.looking: {
+    case SETTLING:
+    case SETTLING_DEEP:
+      // A look follows.
+      return { ...state, phase: state.phase + 1 };
+    case LOOKING: {
       const error = TOLERANCE + ERRORS / Math.sqrt(sample.count);
-      if (latencyMs <= leastMs * (1 + error)) {
-        return measured(state, leastMs + BY_LOOK * (latencyMs - leastMs), sample, bounds);
-      }
-      const risen = { ...state, leastMs: latencyMs };
-      return lowered(risen, number, number * DEEPER, PHASE.settlingDeep, bounds);
+      if (latencyMs > leastMs * (1 + error)) return deeper(state, latencyMs, number);
+      return measured(state, leastMs + BY_LOOK * (latencyMs - leastMs), sample);
     }
-    case PHASE.lookingDeep: {
+    case LOOKING_DEEP: {
       if (latencyMs >= leastMs * FALLING || number <= bounds.min) {
-        return measured(state, Math.min(latencyMs, leastMs), sample, bounds);
+        return measured(state, Math.min(latencyMs, leastMs), sample);
       }
-      const fallen = { ...state, leastMs: latencyMs };
-      return lowered(fallen, number, number * DEEPER, PHASE.settlingDeep, bounds);
+      return deeper(state, latencyMs, number);
     }
     default:
       return steady(rule, state, latencyMs, sample, bounds);
@@ -328,8 +327,9 @@ export function nextState(
   bounds: AdaptBounds,
 ): AdaptState {
   if (sample.count + sample.dropped === 0) return state;
-  const next =
-    sample.dropped > 0 ? afterDrops(state, sample, bounds) : advanced(rule, state, sample, bounds);
-  const isSettling = next.phase === PHASE.settling || next.phase === PHASE.settlingDeep;
+  const chosen =
+    sample.dropped > 0 ? afterDrops(state, sample) : advanced(rule, state, sample, bounds);
+  const next = { ...chosen, number: clamped(chosen.number, bounds) };
+  const isSettling = next.phase === SETTLING || next.phase === SETTLING_DEEP;
   return isSettling ? next : { ...next, ...window(next, sample.mostInFlight) };
 }

@@ -1,12 +1,13 @@
-import { LATER, type TokenKernel } from '../kernel/bucket/kernel.ts';
+import { LATER } from '../kernel/bucket/kernel.ts';
 import { checkOptions } from '../known-options.ts';
 import { checkSpanMs, checkTokens } from '../options.ts';
 import { sleepOrWake } from '../time/agenda.ts';
-import type { Clock, Precision, SleepOptions } from '../time/clock.ts';
+import type { Precision, SleepOptions } from '../time/clock.ts';
 import type { BlockingWaitOptions, Part, Takeback, Waited, WaitOptions } from './limiter.ts';
 import { type RefusedMessage, refused } from './refused.ts';
 import { Reservation } from './reservation.ts';
-import { type Decision, Described, type Description, decisionOf } from './state.ts';
+import type { Described, Description } from './state.ts';
+import { TokenCalls } from './token-calls.ts';
 import {
   AT_ONCE,
   checkWait,
@@ -22,6 +23,12 @@ function deadlineOf({ askedUs }: Reservation, timeoutMs: number): number {
   return askedUs + timeoutMs * 1000;
 }
 
+/** Options of `reserve`. */
+export interface ReserveOptions {
+  /** The longest wait in milliseconds until the tokens are due. Default `Infinity`. */
+  readonly maxWaitMs?: number;
+}
+
 /** The return value of `acquire` when it refuses. */
 export const REFUSED = -1;
 
@@ -29,17 +36,12 @@ export const REFUSED = -1;
  * The methods common to all buckets. `n` may be fractional and defaults to 1; 0 is always admitted
  * and takes nothing. A negative or infinite `n` throws a RangeError, a non-numeric one a TypeError.
  */
-export abstract class BucketCalls extends Described implements Part {
-  /** The clock, the same one for all threads of this limiter. */
-  readonly clock: Clock;
-  /** Returns the kernel, pointed at this bucket. Called once per call. @internal */
-  protected abstract seek(): TokenKernel;
-
+export abstract class BucketCalls extends TokenCalls implements Part {
   readonly #waiters = new Waiters();
 
-  protected constructor(clock: Clock) {
-    super();
-    this.clock = clock;
+  /** @internal */
+  protected override check(name: string, n: unknown): number {
+    return checkTokens(name, n);
   }
 
   /** @internal */
@@ -50,11 +52,6 @@ export abstract class BucketCalls extends Described implements Part {
   /** @internal */
   get identity(): string | undefined {
     return undefined;
-  }
-
-  /** @internal */
-  take(n: number, nowUs: number = this.clock.now()): boolean {
-    return this.seek().acquire(nowUs, n, 0) === 0;
   }
 
   /** @internal */
@@ -86,54 +83,6 @@ export abstract class BucketCalls extends Described implements Part {
     return this.seek().schedule().rate;
   }
 
-  /** The burst: the largest number of tokens in the bucket, and the most that one call can take. */
-  get limit(): number {
-    return this.seek().schedule().burst;
-  }
-
-  /** Takes `n` tokens now and returns true, or takes none and returns false. */
-  tryConsume(n = 1): boolean {
-    checkTokens('n', n);
-    return this.seek().acquire(this.clock.now(), n, 0) === 0 || refused(this, n);
-  }
-
-  /** Takes as many whole tokens as are available, up to `n`, and returns their number. */
-  consumeOrDrain(n: number): number {
-    checkTokens('n', n);
-    const taken = this.seek().drain(this.clock.now(), n);
-    if (taken <= n - 1) refused(this, Math.floor(n) - taken);
-    return taken;
-  }
-
-  /**
-   * Takes `n` tokens now or none, and reports the state of the limiter. `decide(0)` only looks: it
-   * takes nothing and is always allowed.
-   */
-  decide(n = 1): Decision {
-    checkTokens('n', n);
-    const decision = decisionOf(this.seek().decide(this.clock.now(), n));
-    if (!decision.allowed) refused(this, n);
-    return decision;
-  }
-
-  /**
-   * Takes `n` tokens even if the bucket has fewer or the burst is smaller, and returns the
-   * milliseconds until it is out of debt: 0 if it had enough. Use it for work whose cost you learn
-   * afterwards, or as a penalty: later callers wait until the debt is paid.
-   *
-   * All other calls together still admit at most burst + rate * t tokens in any t seconds; a charge
-   * counts from when it is paid.
-   *
-   * @throws RangeError, TypeError if `n` is not a finite number >= 0, or if the debt would take
-   * more than 4.4 years to pay.
-   */
-  charge(n: number): number {
-    checkTokens('n', n);
-    const waitUs = this.seek().charge(this.clock.now(), n);
-    if (waitUs >= 0) return waitUs / 1000;
-    throw new RangeError(`n must leave a debt of at most 4.4 years, got ${n}`);
-  }
-
   /**
    * Corrects an estimate: charges the difference if `actual` is above `estimated`, returns it if
    * below. Returns the milliseconds until the bucket is out of debt, 0 after a return.
@@ -162,23 +111,9 @@ export abstract class BucketCalls extends Described implements Part {
     this.seek().returnTokens(this.clock.now(), n);
   }
 
-  /** Returns the tokens that can be taken now: {@link balance}, or 0 in debt. */
-  available(): number {
-    return Math.max(0, this.balance());
-  }
-
   /** Returns the tokens in the bucket: negative in debt, Infinity if unlimited. */
   balance(): number {
     return this.seek().balance(this.clock.now());
-  }
-
-  /**
-   * Returns the milliseconds until the bucket holds `tokens` if no one takes any: 0 if it does now,
-   * Infinity if it never will.
-   */
-  timeUntil(tokens: number): number {
-    checkTokens('tokens', tokens);
-    return this.seek().timeUntil(this.clock.now(), tokens) / 1000;
   }
 
   /**
@@ -219,7 +154,7 @@ export abstract class BucketCalls extends Described implements Part {
    *
    * @throws RateLimitError `ERR_EXCEEDS_BURST` if the bucket can never hold `n` tokens.
    */
-  reserve(n = 1, options: { readonly maxWaitMs?: number } = {}): Reservation | undefined {
+  reserve(n = 1, options: ReserveOptions = {}): Reservation | undefined {
     checkTokens('n', n);
     const { maxWaitMs = Number.POSITIVE_INFINITY } = checkOptions(options, { maxWaitMs: true });
     return this.#reserve(n, checkSpanMs('maxWaitMs', maxWaitMs));

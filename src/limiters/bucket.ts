@@ -2,8 +2,8 @@ import { RateLimitError } from '../errors.ts';
 import { changesOf } from '../kernel/bucket/cell.ts';
 import type { BucketKernel } from '../kernel/bucket/kernel.ts';
 import type { Schedule } from '../kernel/bucket/schedule.ts';
-import type { Bell } from '../memory/bell.ts';
 import { type CellPlace, identityOf } from '../memory/cell.ts';
+import type { SharedEvent } from '../memory/event.ts';
 import type { KernelName } from '../memory/handle.ts';
 import type { CellKind } from '../memory/layout.ts';
 import { checkMade, checkTokens } from '../options.ts';
@@ -20,7 +20,7 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
   protected readonly kernel: BucketKernel;
   readonly #opened: OpenLimiter<Kind>;
   /** @internal */
-  readonly changes: Bell;
+  readonly changes: SharedEvent;
   #line: ReservationLine | undefined;
 
   /** `open` selects the kernel: of one limit or of several. */
@@ -88,7 +88,7 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
 
   /** Wakes waiting callers to ask again when their tokens are due. @internal */
   protected announce(): void {
-    this.changes.ring();
+    this.changes.fire();
     this.clock.rouse?.();
   }
 

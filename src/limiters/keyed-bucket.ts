@@ -1,26 +1,22 @@
 import type { TokenKernel } from '../kernel/bucket/kernel.ts';
 import type { Key } from '../kernel/keyed/hash.ts';
-import type { KeyedKernel } from '../kernel/keyed/kernel.ts';
-import type { Bell } from '../memory/bell.ts';
-import type { KernelName } from '../memory/handle.ts';
+import type { SharedEvent } from '../memory/event.ts';
 import type { CellKind } from '../memory/layout.ts';
-import { checkMade, checkNumber } from '../options.ts';
-import type { Clock, Precision, SleepOptions } from '../time/clock.ts';
-import { BucketCalls } from './bucket-calls.ts';
-import { KeyedCalls } from './keyed-calls.ts';
+import type { Precision, SleepOptions } from '../time/clock.ts';
+import { BucketCalls, type ReserveOptions } from './bucket-calls.ts';
+import { KeyedLimiter } from './keyed-limiter.ts';
 import {
-  KeyedTable,
   type OpenTable,
+  type TableKey,
   type TierOptions,
   tierOf,
   withoutTier,
 } from './keyed-table.ts';
 import type { ContinuousLimit } from './limit.ts';
-import type { BlockingWaitOptions } from './limiter.ts';
-import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
+import type { OpenLimiter } from './opening.ts';
 import type { RefusedMessage } from './refused.ts';
 import { Reservation } from './reservation.ts';
-import type { Description, KeyedStats } from './state.ts';
+import type { Description } from './state.ts';
 import { KeyWaiters, sleepUntilDue, sleepUntilDueSync, type WaitCount } from './waiting.ts';
 
 /**
@@ -29,35 +25,20 @@ import { KeyWaiters, sleepUntilDue, sleepUntilDueSync, type WaitCount } from './
  * reservations are undefined. Tokens returned for such a key lapse.
  */
 export class KeyBucket extends BucketCalls {
-  readonly #table: KeyedTable;
+  /** @internal */
+  readonly at: TableKey;
   readonly #waiters: KeyWaiters;
-  readonly #kernel: KeyedKernel;
-  #high = 0;
-  #low = 0;
-  /** 0 for the table's own limit, otherwise the number of a tier. */
-  #tier = 0;
-  #key: Key = '';
 
   /** @internal */
-  constructor(table: KeyedTable, waiters: KeyWaiters) {
-    super(table.clock);
-    this.#table = table;
+  constructor(at: TableKey, waiters: KeyWaiters) {
+    super(at.table.clock);
+    this.at = at;
     this.#waiters = waiters;
-    this.#kernel = table.kernel;
   }
 
-  /** Points this object at the key with this hash, under one of the table's limits. @internal */
-  turn(high: number, low: number, tier: number, key: Key): this {
-    this.#high = high;
-    this.#low = low;
-    this.#tier = tier;
-    this.#key = key;
-    return this;
-  }
-
-  /** Rings when the limits of the table change. @internal */
-  get changes(): Bell {
-    return this.#table.changes;
+  /** Fires when the limits of the table change. @internal */
+  get changes(): SharedEvent {
+    return this.at.table.changes;
   }
 
   /**
@@ -68,28 +49,24 @@ export class KeyBucket extends BucketCalls {
    * @throws RangeError, TypeError if `ms` is not from 0 to 1e11 (3.2 years).
    */
   block(ms: number): boolean {
-    checkNumber('ms', ms, { min: 0, max: 1e11 });
-    this.seek();
-    return this.#kernel.block(this.clock.now(), ms * 1000);
+    return this.at.block(ms);
   }
 
   /**
    * Fills this key's bucket for every tier: it then holds what a key does that took nothing, which
-   * after a raise of the burst is not at once the whole burst. Has no effect on a key without a place in the table.
+   * after a raise of the burst is not at once the whole burst. Has no effect on a key without a
+   * place in the table.
    */
   reset(): void {
-    this.seek();
-    this.#kernel.reset(this.clock.now());
+    this.at.reset();
   }
 
   /** Owned by a new bucket, because the table turns this one to other keys. @internal */
   protected override reservation(n: number, nowUs: number, waitUs: number): Reservation {
-    const kernel = this.#kernel;
-    const owner = new KeyBucket(this.#table, this.#waiters).turn(
-      ...([this.#high, this.#low, this.#tier, this.#key] as const),
-    );
+    const { clock, at } = this;
+    const { kernel } = at.table;
+    const owner = new KeyBucket(at.copy(), this.#waiters);
     const position = waitUs > 0 ? kernel.position(nowUs + waitUs) : undefined;
-    const { clock } = this;
     return new Reservation({ kernel, clock, n, nowUs, waitUs, position, owner });
   }
 
@@ -118,23 +95,22 @@ export class KeyBucket extends BucketCalls {
 
   /** @internal */
   override refusal(n: number): Partial<RefusedMessage> {
-    return { ...super.refusal(n), limiter: this.#table.limiter, key: this.#key };
+    return { ...super.refusal(n), ...this.at.refusal() };
   }
 
   /** @internal */
   override get identity(): string {
-    return `${this.#table.identity}:${this.#high}:${this.#low}:${this.#tier}`;
+    return this.at.identity;
   }
 
   /** @internal */
   protected override get waiters(): WaitCount {
-    return this.#waiters.of(`${this.#high}:${this.#low}`);
+    return this.#waiters.of(this.at.name);
   }
 
-  /** All keys of a thread share one kernel, so it must find this key's entry first. @internal */
+  /** @internal */
   protected seek(): TokenKernel {
-    this.#kernel.seek(this.#high, this.#low, this.#tier);
-    return this.#kernel;
+    return this.at.seek();
   }
 }
 
@@ -145,33 +121,11 @@ export class KeyBucket extends BucketCalls {
 export abstract class KeyedBucket<
   Kind extends CellKind,
   Choice extends TierOptions,
-> extends KeyedCalls<'sync', Reservation, Choice> {
-  /** The clock, the same one for all threads of this limiter. */
-  readonly clock: Clock;
-  /** @internal */
-  protected readonly table: KeyedTable;
-  readonly #opened: OpenLimiter<Kind>;
-  readonly #waiters = new KeyWaiters();
-  /** Reused for every key, so that a call allocates nothing. */
-  readonly #turned: KeyBucket;
-
+> extends KeyedLimiter<Kind, KeyBucket, Choice> {
   /** `open` selects the kernel: of one limit for each key or of several. */
   protected constructor(opened: OpenLimiter<Kind>, open: OpenTable) {
-    super();
-    this.#opened = checkMade(new.target, opened, 'cell');
-    this.clock = opened.clock;
-    this.table = new KeyedTable(this, opened, open);
-    this.#turned = new KeyBucket(this.table, this.#waiters);
-  }
-
-  /** Send this to another thread and pass it to `attach` there. */
-  get handle(): LimiterHandle<Kind> {
-    return handleOf(this.#opened);
-  }
-
-  /** The kernel that this thread uses. */
-  get kernelName(): KernelName {
-    return this.table.kernel.name;
+    const waiters = new KeyWaiters();
+    super(opened, open, waiters, (at) => new KeyBucket(at, waiters));
   }
 
   /** The limits in force for each key, without tiers. @internal */
@@ -187,68 +141,26 @@ export abstract class KeyedBucket<
     return Math.min(...this.own.map(({ burst }) => burst));
   }
 
-  /**
-   * Returns the bucket of one key as a limiter, under a tier if one is given. Creating it takes no
-   * room in the table.
-   *
-   * @throws TypeError if `key` is not a string, number or bigint; so does every other method.
-   * @throws RangeError if the table has no such tier; so does every other method.
-   */
-  for(key: Key, options?: Choice): KeyBucket {
-    return this.table.turn(new KeyBucket(this.table, this.#waiters), key, options);
+  /** Takes `n` tokens if they are due within `maxWaitMs`: see {@link KeyBucket.acquire}. */
+  acquire(key: Key, n?: number, maxWaitMs?: number, options?: Choice): number {
+    return this.of(key, options).acquire(n, maxWaitMs);
   }
 
-  /** @internal */
-  protected override of(key: Key, options?: Choice): KeyBucket {
-    return this.table.turn(this.#turned, key, options);
+  /** Reserves `n` tokens if they are due within `maxWaitMs`: see {@link KeyBucket.reserve}. */
+  reserve(key: Key, n?: number, options?: ReserveOptions & Choice): Reservation | undefined {
+    return this.of(key, tierOf(options) as Choice).reserve(n, withoutTier<ReserveOptions>(options));
   }
 
   /**
-   * Takes `n` tokens of the key, into debt if necessary, and returns the milliseconds until it is
-   * out of debt: see {@link KeyBucket.charge}.
+   * Returns tokens that you took and did not use; the bucket never holds more than the burst. Those
+   * of a key without an entry lapse, because the bucket that it shares belongs to other keys too.
    */
-  charge(key: Key, n: number, options?: Choice): number {
-    return this.of(key, options).charge(n);
+  returnTokens(key: Key, n: number, options?: Choice): void {
+    this.of(key, options).returnTokens(n);
   }
 
-  /** Refuses a key for `ms` milliseconds: see {@link KeyBucket.block}. */
-  block(key: Key, ms: number): boolean {
-    return this.of(key).block(ms);
-  }
-
-  /**
-   * Fills the bucket of a key for every tier, which ends a block or debt: see
-   * {@link KeyBucket.reset}.
-   */
-  reset(key: Key): void {
-    this.of(key).reset();
-  }
-
-  /**
-   * Blocks the thread until `n` tokens are available for this caller, then returns true. Returns
-   * false at once, taking nothing, if the wait would exceed `timeoutMs`.
-   *
-   * @throws RateLimitError `ERR_EXCEEDS_BURST` if the bucket can never hold `n` tokens.
-   */
-  waitSync(key: Key, n?: number, options?: BlockingWaitOptions & Choice): boolean {
-    const bucket = this.of(key, tierOf(options) as Choice);
-    return bucket.waitSync(n, withoutTier<BlockingWaitOptions>(options));
-  }
-
-  /**
-   * Number of callers of this thread waiting in `wait` on this object and on buckets from its
-   * `for`, for all keys. `maxWaiting` counts the callers of one key.
-   */
-  get waiting(): number {
-    return this.#waiters.count;
-  }
-
-  /**
-   * Returns counts over all threads since the table's creation, and the callers waiting on this
-   * object. Calls are counted only with `stats: true`. Scans the whole table: 0.1 to 0.2 s for a
-   * million keys.
-   */
-  stats(): KeyedStats {
-    return { ...this.table.kernel.stats(this.clock.now()), waiting: this.waiting };
+  /** Returns the tokens in the key's bucket: negative in debt, Infinity if unlimited. */
+  balance(key: Key, options?: Choice): number {
+    return this.of(key, options).balance();
   }
 }

@@ -10,24 +10,24 @@ import type { Key } from '../kernel/keyed/hash.ts';
 import { openKeyed } from '../kernel/keyed/host.ts';
 import type { Change } from '../kernel/keyed/kernel.ts';
 import { checkOptions, joined, type Known } from '../known-options.ts';
-import type { KernelName } from '../memory/handle.ts';
-import { checkMade, checkNumber } from '../options.ts';
-import type { Clock } from '../time/clock.ts';
-import { KeyedWindowCalls, KeyWindow } from './key-window.ts';
+import { checkNumber } from '../options.ts';
+import { KeyWindow } from './key-window.ts';
+import { KeyedLimiter } from './keyed-limiter.ts';
 import {
   checkTable,
   checkTiers,
-  KeyedTable,
   TABLE_OPTIONS,
   type TableOptions,
   type TierOptions,
   type Tiers,
+  tierOf,
+  withoutTier,
 } from './keyed-table.ts';
+import type { Waited, WaitOptions } from './limiter.ts';
 import { KeyLines } from './line.ts';
 import {
   checkShared,
   find,
-  handleOf,
   type LimiterHandle,
   type OpenLimiter,
   type OpenOptions,
@@ -35,7 +35,7 @@ import {
   SHARED_OPTIONS,
 } from './opening.ts';
 import type { Region } from './region.ts';
-import type { Description, KeyedStats } from './state.ts';
+import type { Description } from './state.ts';
 import { keyedFixedWindowTerms } from './terms.ts';
 
 /** The limit of a tier. */
@@ -142,21 +142,10 @@ const KIND = 'keyed-fixed-window';
  * perUser.tryConsume('ann', 1, { tier: 'pro' });
  * ```
  */
-export class KeyedFixedWindow extends KeyedWindowCalls {
-  /** The clock, the same one for all threads of this limiter. */
-  readonly clock: Clock;
-  readonly #opened: OpenLimiter<typeof KIND>;
-  readonly #table: KeyedTable;
-  readonly #lines = new KeyLines();
-  /** Reused for every key, so that a call allocates nothing. */
-  readonly #turned: KeyWindow;
-
+export class KeyedFixedWindow extends KeyedLimiter<typeof KIND, KeyWindow, TierOptions> {
   private constructor(opened: OpenLimiter<typeof KIND>) {
-    super();
-    this.#opened = checkMade(new.target, opened, 'cell');
-    this.clock = opened.clock;
-    this.#table = new KeyedTable(this, opened, openKeyed);
-    this.#turned = new KeyWindow(this.#table, this.#lines);
+    const lines = new KeyLines();
+    super(opened, openKeyed, lines, (at) => new KeyWindow(at, lines));
   }
 
   /**
@@ -205,24 +194,14 @@ export class KeyedFixedWindow extends KeyedWindowCalls {
     return new KeyedFixedWindow(find(KIND, handle, openKeyedCell));
   }
 
-  /** Send this to another thread and pass it to `attach` there. */
-  get handle(): LimiterHandle<typeof KIND> {
-    return handleOf(this.#opened);
-  }
-
-  /** The kernel that this thread uses. */
-  get kernelName(): KernelName {
-    return this.#table.kernel.name;
-  }
-
   /** The largest number of tokens that a window of one key admits. */
   get limit(): number {
-    return this.#table.kernel.schedules()[0].burst;
+    return this.table.kernel.schedules()[0].burst;
   }
 
   /** The limits of the tiers by name; empty if there are none. */
   get tiers(): Readonly<Record<string, WindowLimit>> {
-    return this.#table.limitsOfTiers(({ burst }) => ({ limit: burst }));
+    return this.table.limitsOfTiers(({ burst }) => ({ limit: burst }));
   }
 
   /**
@@ -240,12 +219,12 @@ export class KeyedFixedWindow extends KeyedWindowCalls {
    * @throws RangeError, TypeError for an invalid option, naming it.
    */
   reconfigure(change: KeyedWindowChange): void {
-    this.#table.reconfigure(changeOf(change, this.#table.tiers));
+    this.table.reconfigure(changeOf(change, this.table.tiers));
   }
 
   /** Length of the window in milliseconds. */
   get intervalMs(): number {
-    return this.#table.kernel.schedules()[0].pace / 1000;
+    return this.table.kernel.schedules()[0].pace / 1000;
   }
 
   /** @internal */
@@ -254,33 +233,9 @@ export class KeyedFixedWindow extends KeyedWindowCalls {
     return ['KeyedFixedWindow', { limit, intervalMs }];
   }
 
-  /**
-   * Returns the window of one key as a limiter, under a tier if one is given. Creating it takes no
-   * room in the table.
-   *
-   * @throws TypeError if `key` is not a string, number or bigint; so does every other method.
-   * @throws RangeError if the table has no such tier; so does every other method.
-   */
-  for(key: Key, options?: TierOptions): KeyWindow {
-    return this.#table.turn(new KeyWindow(this.#table, this.#lines), key, options);
-  }
-
-  /** @internal */
-  protected of(key: Key, options?: TierOptions): KeyWindow {
-    return this.#table.turn(this.#turned, key, options);
-  }
-
-  /** Number of callers waiting in `wait` on this object, for all keys. */
-  get waiting(): number {
-    return this.#lines.count;
-  }
-
-  /**
-   * Returns counts over all threads since the table's creation, and the callers waiting on this
-   * object. Calls are counted only with `stats: true`. Scans the whole table: 0.1 to 0.2 s for a
-   * million keys.
-   */
-  stats(): KeyedStats {
-    return { ...this.#table.kernel.stats(this.clock.now()), waiting: this.waiting };
+  /** Waits until `n` tokens are available, and takes them: see {@link KeyWindow.wait}. */
+  override async wait(key: Key, n?: number, options?: WaitOptions & TierOptions): Promise<Waited> {
+    // The line tries again later, when the shared object may be turned to another key.
+    return this.for(key, tierOf(options)).wait(n, withoutTier<WaitOptions>(options));
   }
 }

@@ -6,13 +6,14 @@ import { type Key, KeyHash } from '../kernel/keyed/hash.ts';
 import type { Change, KeyedKernel } from '../kernel/keyed/kernel.ts';
 import { MAX_CAPACITY } from '../kernel/keyed/table-cell.ts';
 import { checkOptions, type Known } from '../known-options.ts';
-import type { Bell } from '../memory/bell.ts';
 import { type CellPlace, identityOf } from '../memory/cell.ts';
+import type { SharedEvent } from '../memory/event.ts';
 import type { KernelName } from '../memory/handle.ts';
 import { type CellKind, MAX_KEYED_LIMITS } from '../memory/layout.ts';
 import { checkNumber, checkObject, shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
 import type { OpenLimiter, SharedOptions } from './opening.ts';
+import type { RefusedMessage } from './refused.ts';
 
 /** Selects the limit of a call on one key. */
 export interface TierOptions {
@@ -121,11 +122,6 @@ export function tierOf(options: TierOptions | undefined): TierOptions | undefine
   return options?.tier === undefined ? undefined : { tier: options.tier };
 }
 
-/** A limiter object that serves one key after another. */
-interface Turned {
-  turn(high: number, low: number, tier: number, key: Key): this;
-}
-
 /** Opens the kernel of a table. */
 export type OpenTable = (
   place: CellPlace,
@@ -142,8 +138,8 @@ export class KeyedTable {
   readonly tiers: Tiers;
   /** The same for all objects of one table. */
   readonly identity: string;
-  readonly changes: Bell;
-  readonly #hash: KeyHash;
+  readonly changes: SharedEvent;
+  readonly hash: KeyHash;
 
   constructor(limiter: object, opened: OpenLimiter<CellKind>, open: OpenTable) {
     const { cell, clock, kernel } = opened;
@@ -153,15 +149,7 @@ export class KeyedTable {
     this.tiers = new Tiers(this.kernel.tiers);
     this.identity = identityOf(cell);
     this.changes = changesOf(cell);
-    this.#hash = new KeyHash(cell);
-  }
-
-  /** Points a limiter at a key, under a tier if one is given. */
-  turn<Limiter extends Turned>(limiter: Limiter, key: Key, options?: TierOptions): Limiter {
-    this.#hash.read(key);
-    // Branch here, so that calls without options stay small enough to be inlined.
-    const tier = options === undefined ? 0 : this.tiers.limitOf(options);
-    return limiter.turn(this.#hash.high, this.#hash.low, tier, key);
+    this.hash = new KeyHash(cell);
   }
 
   /** The limits of the tiers in force, by name. */
@@ -173,8 +161,74 @@ export class KeyedTable {
   /** Puts new limits in force and wakes waiting callers. `at` names a limit in an error. */
   reconfigure(change: Change, at: NameOf = this.tiers.at): void {
     this.kernel.reconfigure(() => this.clock.now(), change, at);
-    this.changes.ring();
+    this.changes.fire();
     this.clock.rouse?.();
+  }
+}
+
+/** A key of a table, under one of the table's limits. */
+export class TableKey {
+  readonly table: KeyedTable;
+  readonly #kernel: KeyedKernel;
+  /** The halves of the key's hash. */
+  high = 0;
+  low = 0;
+  /** 0 for the table's own limit, otherwise the number of a tier. */
+  tier = 0;
+  key: Key = '';
+
+  constructor(table: KeyedTable) {
+    this.table = table;
+    this.#kernel = table.kernel;
+  }
+
+  /** Turns to a key, under a tier if one is given. */
+  turn(key: Key, options?: TierOptions): this {
+    const { hash, tiers } = this.table;
+    hash.read(key);
+    // Branch here, so that calls without options stay small enough to be inlined.
+    this.tier = options === undefined ? 0 : tiers.limitOf(options);
+    this.high = hash.high;
+    this.low = hash.low;
+    this.key = key;
+    return this;
+  }
+
+  /** The same key, for an object that is not turned to others. */
+  copy(): TableKey {
+    return Object.assign(new TableKey(this.table), this);
+  }
+
+  /** The kernel, which all keys of a thread share, pointed at this key. */
+  seek(): KeyedKernel {
+    this.#kernel.seek(this.high, this.low, this.tier);
+    return this.#kernel;
+  }
+
+  /** The same for all objects of one key, whatever its tier. */
+  get name(): string {
+    return `${this.high}:${this.low}`;
+  }
+
+  /** The same for all limiters on one state, in this thread. */
+  get identity(): string {
+    return `${this.table.identity}:${this.name}:${this.tier}`;
+  }
+
+  /** The fields of a message about a refusal. */
+  refusal(): Pick<RefusedMessage, 'limiter' | 'key'> {
+    return { limiter: this.table.limiter, key: this.key };
+  }
+
+  /** Refuses the key for a time; false if it finds no place in the table. */
+  block(ms: number): boolean {
+    checkNumber('ms', ms, { min: 0, max: 1e11 });
+    return this.seek().block(this.table.clock.now(), ms * 1000);
+  }
+
+  /** Fills the key's bucket, or empties its window. */
+  reset(): void {
+    this.seek().reset(this.table.clock.now());
   }
 }
 

@@ -1,4 +1,4 @@
-import type { BucketKernel, Tenure } from '../kernel/bucket/kernel.ts';
+import type { BucketKernel, LimitEpoch } from '../kernel/bucket/kernel.ts';
 import { checkOptions } from '../known-options.ts';
 import { checkMade, checkNumber, checkTokens } from '../options.ts';
 import type { BucketCalls } from './bucket-calls.ts';
@@ -47,7 +47,7 @@ export class Lease extends Described {
   readonly size: number;
   readonly #bucket: BucketCalls;
   readonly #kernel: BucketKernel;
-  readonly #tenure: Tenure;
+  readonly #epoch: LimitEpoch;
   /** Larger calls bypass the stock: `size` or the burst, whichever is less. */
   #most: number;
   /** In units. */
@@ -61,7 +61,7 @@ export class Lease extends Described {
     this.#bucket = checkMade(new.target, bucket, 'limit', 'bucket.lease({ size })');
     const { size } = checkOptions(options, { size: true });
     this.#kernel = kernel;
-    this.#tenure = kernel.tenure();
+    this.#epoch = kernel.epoch();
     this.size = checkNumber('size', size, LEASE_SIZE);
     this.#most = Math.min(size, bucket.limit);
   }
@@ -86,7 +86,7 @@ export class Lease extends Described {
   #try(n: number): boolean {
     const cost = Math.ceil(n * UNITS);
     const left = this.#stock - cost;
-    if (left < 0 || !this.#tenure.holds) return this.#refill(n, cost);
+    if (left < 0 || !this.#epoch.holds) return this.#refill(n, cost);
     this.#stock = left;
     return true;
   }
@@ -104,9 +104,9 @@ export class Lease extends Described {
 
   /** Returns the stock if the limit has changed since it was taken. */
   #settle(): void {
-    if (this.#tenure.holds || this.#tenure.endures()) return;
+    if (this.#epoch.holds || this.#epoch.endures()) return;
     this.release();
-    this.#tenure.renew();
+    this.#epoch.renew();
     this.#most = Math.min(this.size, this.#bucket.limit);
   }
 

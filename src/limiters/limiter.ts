@@ -1,4 +1,4 @@
-import type { Bell } from '../memory/bell.ts';
+import type { SharedEvent } from '../memory/event.ts';
 import { shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Decision } from './state.ts';
@@ -108,8 +108,8 @@ export interface Part extends Limiter {
   readonly takeback: Takeback;
   /** The same for all limiters on one state, in this thread, or undefined. @internal */
   readonly identity: string | undefined;
-  /** Rings when the limit changes; undefined if it cannot. @internal */
-  readonly changes?: Bell;
+  /** Fires when the limit changes; undefined if it cannot. @internal */
+  readonly changes?: SharedEvent;
   /**
    * Takes `n` tokens, or none, at a reading that the caller made during its call; without one, the
    * limiter reads the clock itself. Windows always do.

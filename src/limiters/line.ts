@@ -181,7 +181,7 @@ export class Line {
     this.#retryAtUs = this.#pauses.retryAtUs(refusal, this.#clock.now());
     if (refusal.watch === undefined) return;
     const { changes, alarm } = refusal.watch;
-    this.#unwatch = changes.onRing(alarm, () => {
+    this.#unwatch = changes.listen(alarm, () => {
       this.#retryAtUs = Number.NEGATIVE_INFINITY;
       try {
         this.#plan();

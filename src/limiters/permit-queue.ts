@@ -1,4 +1,4 @@
-import type { HostedSemaphore, Seat } from '../kernel/semaphore/host.ts';
+import type { HostedSemaphore, Waiter } from '../kernel/semaphore/host.ts';
 import { Agenda, type Appointment, sleepOrWake } from '../time/agenda.ts';
 import type { Clock } from '../time/clock.ts';
 import { systemClock } from '../time/system-clock.ts';
@@ -14,15 +14,15 @@ const NO_ROOM_US = 10_000;
 /** A caller waiting for permits. */
 interface Caller {
   readonly n: number;
-  /** Its seat in the queue of all threads; undefined while that is full. */
-  seat: Seat | undefined;
+  /** Its waiter in the queue of all threads; undefined while that is full. */
+  waiter: Waiter | undefined;
   wake: () => void;
 }
 
 const nothing = () => undefined;
 
 /**
- * This thread's callers waiting for permits. Each has a seat in the semaphore's queue, where any
+ * This thread's callers waiting for permits. Each has a waiter in the semaphore's queue, where any
  * thread grants it permits. While the queue is full, later callers wait outside, in order.
  */
 export class PermitQueue {
@@ -55,21 +55,24 @@ export class PermitQueue {
   /** Number of callers outside the queue. */
   get outside(): number {
     let outside = 0;
-    for (const { seat } of this.#callers) if (seat === undefined) outside++;
+    for (const { waiter } of this.#callers) if (waiter === undefined) outside++;
     return outside;
   }
 
   /** Waits for `n` permits, behind all callers that wait already. */
-  async wait(n: number, { timeoutMs, signal }: Pick<Wait, 'timeoutMs' | 'signal'>): Promise<Seat> {
+  async wait(
+    n: number,
+    { timeoutMs, signal }: Pick<Wait, 'timeoutMs' | 'signal'>,
+  ): Promise<Waiter> {
     const deadlineUs = this.#clock.now() + timeoutMs * 1000;
-    const caller: Caller = { n, seat: undefined, wake: nothing };
+    const caller: Caller = { n, waiter: undefined, wake: nothing };
     this.#callers.add(caller);
     try {
       try {
         this.#advance();
         for (;;) {
-          const { seat } = caller;
-          if (seat && this.#kernel.isGranted(seat)) return seat;
+          const { waiter } = caller;
+          if (waiter && this.#kernel.isGranted(waiter)) return waiter;
           checkPossible(n, this.#kernel.look().permits);
           if (this.#clock.now() >= deadlineUs) throw timedOut(n, timeoutMs);
           await sleepOrWake(this.#clock, deadlineUs, { signal }, (wake) => {
@@ -85,36 +88,36 @@ export class PermitQueue {
       }
     } catch (reason) {
       // Also if planning fails for a caller that has its permits.
-      const { seat } = caller;
-      if (seat && !this.#kernel.leave(seat)) this.#kernel.release(seat);
+      const { waiter } = caller;
+      if (waiter && !this.#kernel.leave(waiter)) this.#kernel.release(waiter);
       throw reason;
     }
   }
 
   /** Blocks the thread until `n` permits are available; undefined after the timeout. */
-  block(n: number, timeoutMs: number): Seat | undefined {
+  block(n: number, timeoutMs: number): Waiter | undefined {
     const deadlineUs = this.#clock.now() + timeoutMs * 1000;
     const kernel = this.#kernel;
-    let seat: Seat | undefined;
+    let waiter: Waiter | undefined;
     let isGranted = false;
     try {
       for (;;) {
-        const alarm = kernel.bell.alarm();
+        const alarm = kernel.event.alarm();
         // The timer that does this cannot run while the thread blocks.
         kernel.tend();
-        seat ??= kernel.join(n);
+        waiter ??= kernel.join(n);
         kernel.serve();
         const dueUs = kernel.holdMs > 0 ? kernel.expire(this.#now) : Number.POSITIVE_INFINITY;
-        isGranted = seat !== undefined && kernel.isGranted(seat);
-        if (isGranted) return seat;
+        isGranted = waiter !== undefined && kernel.isGranted(waiter);
+        if (isGranted) return waiter;
         checkPossible(n, kernel.look().permits);
         const nowUs = this.#clock.now();
         if (nowUs >= deadlineUs) return undefined;
-        const roomUs = seat === undefined ? nowUs + NO_ROOM_US : Number.POSITIVE_INFINITY;
+        const roomUs = waiter === undefined ? nowUs + NO_ROOM_US : Number.POSITIVE_INFINITY;
         sleepOrLook(this.#clock, nowUs, Math.min(deadlineUs, dueUs, roomUs), { alarm });
       }
     } finally {
-      if (seat && !isGranted && !kernel.leave(seat)) kernel.release(seat);
+      if (waiter && !isGranted && !kernel.leave(waiter)) kernel.release(waiter);
     }
   }
 
@@ -123,12 +126,12 @@ export class PermitQueue {
     this.#listen();
     let woken = 0;
     for (const caller of this.#callers) {
-      caller.seat ??= this.#kernel.join(caller.n);
-      if (caller.seat === undefined) break;
+      caller.waiter ??= this.#kernel.join(caller.n);
+      if (caller.waiter === undefined) break;
     }
     this.#kernel.serve();
     for (const caller of this.#callers) {
-      if (caller.seat === undefined || !this.#kernel.isGranted(caller.seat)) break;
+      if (caller.waiter === undefined || !this.#kernel.isGranted(caller.waiter)) break;
       caller.wake();
       woken++;
     }
@@ -143,11 +146,11 @@ export class PermitQueue {
     for (const { wake } of [...this.#callers]) wake();
   }
 
-  /** Requests the next ring. Call this before looking at the seats, so that no change is missed. */
+  /** Listens for the next change. Call this before looking at the waiters, so that no change is missed. */
   #listen(): void {
     this.#unlisten();
-    const { bell } = this.#kernel;
-    this.#unlisten = bell.onRing(bell.alarm(), () => {
+    const { event } = this.#kernel;
+    this.#unlisten = event.listen(event.alarm(), () => {
       try {
         this.#advance();
       } catch {

@@ -1,5 +1,5 @@
 import { RateLimitError } from '../errors.ts';
-import type { HostedSemaphore, Seat } from '../kernel/semaphore/host.ts';
+import type { HostedSemaphore, Waiter } from '../kernel/semaphore/host.ts';
 import { checkOptions, type Known } from '../known-options.ts';
 import { checkObject, shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
@@ -43,17 +43,17 @@ export class Permit {
   /** The number of permits in this object. */
   readonly n: number;
   readonly #keeper: PermitKeeper;
-  readonly #seat: Seat;
+  readonly #waiter: Waiter;
   readonly #sinceUs: number;
   /** Expiry in microseconds of the semaphore's clock; Infinity without `holdMs`. @internal */
   readonly dueUs: number;
   #isReleased = false;
 
   /** @internal */
-  constructor(keeper: PermitKeeper, n: number, seat: Seat, dueUs: number, sinceUs: number) {
+  constructor(keeper: PermitKeeper, n: number, waiter: Waiter, dueUs: number, sinceUs: number) {
     this.n = n;
     this.#keeper = keeper;
-    this.#seat = seat;
+    this.#waiter = waiter;
     this.dueUs = dueUs;
     this.#sinceUs = sinceUs;
   }
@@ -71,7 +71,7 @@ export class Permit {
       throw new RateLimitError('ERR_PERMIT_RELEASED', 'the permit was released before');
     }
     this.#isReleased = true;
-    if (this.#keeper.takeBack(this.#seat, this.dueUs, this.#sinceUs, outcome)) return;
+    if (this.#keeper.takeBack(this.#waiter, this.dueUs, this.#sinceUs, outcome)) return;
     throw new RateLimitError('ERR_PERMIT_EXPIRED', 'the permit was held longer than holdMs');
   }
 
@@ -100,28 +100,28 @@ export class PermitKeeper {
   }
 
   /** Takes `n` permits now, or none. */
-  take(n: number): Seat | undefined {
-    const seat = this.#kernel.take(n);
-    if (seat || this.#kernel.holdMs === 0) return seat;
+  take(n: number): Waiter | undefined {
+    const waiter = this.#kernel.take(n);
+    if (waiter || this.#kernel.holdMs === 0) return waiter;
     this.expire();
     return this.#kernel.take(n);
   }
 
-  /** Makes the permit of a seat. Its `holdMs` and its latency start now. */
-  permit(n: number, seat: Seat): Permit {
+  /** Makes the permit of a waiter. Its `holdMs` and its latency start now. */
+  permit(n: number, waiter: Waiter): Permit {
     const { holdMs } = this.#kernel;
     try {
-      const dueUs = holdMs > 0 ? this.#kernel.hold(seat, this.#now) : Number.POSITIVE_INFINITY;
-      return new Permit(this, n, seat, dueUs, this.adaptation === undefined ? 0 : this.#now());
+      const dueUs = holdMs > 0 ? this.#kernel.hold(waiter, this.#now) : Number.POSITIVE_INFINITY;
+      return new Permit(this, n, waiter, dueUs, this.adaptation === undefined ? 0 : this.#now());
     } catch (error) {
       // The clock failed, so nobody gets the permits.
-      this.#kernel.release(seat);
+      this.#kernel.release(waiter);
       throw error;
     }
   }
 
-  /** Returns the permits of a seat; false if they are back already or overdue. */
-  takeBack(seat: Seat, dueUs: number, sinceUs: number, outcome: CallOutcome): boolean {
+  /** Returns the permits of a waiter; false if they are back already or overdue. */
+  takeBack(waiter: Waiter, dueUs: number, sinceUs: number, outcome: CallOutcome): boolean {
     let isLate = false;
     let isReleased = false;
     try {
@@ -129,7 +129,7 @@ export class PermitKeeper {
       this.adaptation?.ended(sinceUs, isLate && outcome === 'ok' ? 'dropped' : outcome);
     } finally {
       // Even if the clock failed.
-      isReleased = this.#kernel.release(seat);
+      isReleased = this.#kernel.release(waiter);
     }
     return isReleased && !isLate;
   }

@@ -1,5 +1,5 @@
 import type { Place, Receipt, TokenKernel } from '../kernel/bucket/kernel.ts';
-import type { Bell } from '../memory/bell.ts';
+import type { SharedEvent } from '../memory/event.ts';
 import { checkTokens } from '../options.ts';
 import { Agenda, type Appointment } from '../time/agenda.ts';
 import type { Clock, SleepOptions } from '../time/clock.ts';
@@ -150,15 +150,15 @@ class Sleepers extends Row<Waiter> {
  */
 export class ReservationLine {
   readonly #clock: Clock;
-  /** Rings when the instants may have moved. */
-  readonly #changes: Bell;
+  /** Fires when the instants may have moved. */
+  readonly #changes: SharedEvent;
   /** The rows by agenda. */
   readonly #rows = new Map<Agenda, Sleepers>();
   readonly #deadlines = new Heap<Waiter>();
   #joined = 0;
   #unwatch: (() => void) | undefined;
 
-  constructor(clock: Clock, changes: Bell) {
+  constructor(clock: Clock, changes: SharedEvent) {
     this.#clock = clock;
     this.#changes = changes;
   }
@@ -272,7 +272,7 @@ export class ReservationLine {
 
   /** Looks again at the next change. Call this before reading the limit, so that none is missed. */
   #watch(): void {
-    this.#unwatch ??= this.#changes.onRing(this.#changes.alarm(), () => {
+    this.#unwatch ??= this.#changes.listen(this.#changes.alarm(), () => {
       this.#unwatch = undefined;
       const row = this.#first?.row;
       try {

@@ -1,6 +1,6 @@
 import { RateLimitError } from '../errors.ts';
 import { createSemaphoreCell, openSemaphoreCell, PERMITS } from '../kernel/semaphore/cell.ts';
-import { type HostedSemaphore, openSemaphore, type Seat } from '../kernel/semaphore/host.ts';
+import { type HostedSemaphore, openSemaphore, type Waiter } from '../kernel/semaphore/host.ts';
 import { checkOptions } from '../known-options.ts';
 import type { KernelName } from '../memory/handle.ts';
 import { hasThreadIds } from '../memory/thread.ts';
@@ -186,10 +186,10 @@ export class Semaphore extends Described {
    * Takes `n` permits now, or returns undefined if too few are available or other callers wait.
    */
   tryAcquire(n = 1): Permit | undefined {
-    const seat = this.#keeper.take(checkPermits(n));
-    this.#kernel.count(n, seat);
-    if (!seat) refused(this, n);
-    return seat && this.#keeper.permit(n, seat);
+    const waiter = this.#keeper.take(checkPermits(n));
+    this.#kernel.count(n, waiter);
+    if (!waiter) refused(this, n);
+    return waiter && this.#keeper.permit(n, waiter);
   }
 
   /**
@@ -206,22 +206,22 @@ export class Semaphore extends Described {
     checkPermits(n);
     const { signal, timeoutMs, maxWaiting } = checkWait(checkOptions(options, ACQUIRE));
     signal?.throwIfAborted();
-    let seat: Seat | undefined;
+    let waiter: Waiter | undefined;
     try {
-      if (this.#queue.length === 0) seat = this.#keeper.take(n);
-      if (!seat) {
+      if (this.#queue.length === 0) waiter = this.#keeper.take(n);
+      if (!waiter) {
         checkPossible(n, this.permits);
         if (this.#queue.length >= maxWaiting) throw queueFull(maxWaiting);
         if (timeoutMs === 0) throw timedOut(n, timeoutMs);
-        seat = await this.#queue.wait(n, { signal, timeoutMs });
+        waiter = await this.#queue.wait(n, { signal, timeoutMs });
       }
     } catch (error) {
       if (isRefusal(error) && error !== signal?.reason) refused(this, n);
       throw error;
     } finally {
-      this.#kernel.count(n, seat);
+      this.#kernel.count(n, waiter);
     }
-    return this.#keeper.permit(n, seat);
+    return this.#keeper.permit(n, waiter);
   }
 
   /**
@@ -234,14 +234,14 @@ export class Semaphore extends Described {
   acquireSync(n = 1, options: Pick<AcquireOptions, 'timeoutMs'> = {}): Permit | undefined {
     checkPermits(n);
     const { timeoutMs } = checkWait(checkOptions(options, { timeoutMs: true }));
-    let seat: Seat | undefined;
+    let waiter: Waiter | undefined;
     try {
-      seat = this.#keeper.take(n) ?? this.#queue.block(n, timeoutMs);
+      waiter = this.#keeper.take(n) ?? this.#queue.block(n, timeoutMs);
     } finally {
-      this.#kernel.count(n, seat);
+      this.#kernel.count(n, waiter);
     }
-    if (!seat) refused(this, n);
-    return seat && this.#keeper.permit(n, seat);
+    if (!waiter) refused(this, n);
+    return waiter && this.#keeper.permit(n, waiter);
   }
 
   /**

@@ -1,10 +1,10 @@
 import type { SometimesKernel } from '../kernel/window/host.ts';
 import {
-  checkOccasions,
+  checkRule,
   createSometimesCell,
   openSometimes,
   openSometimesCell,
-  readOccasions,
+  readRule,
 } from '../kernel/window/sometimes.ts';
 import { checkOptions, type Known } from '../known-options.ts';
 import type { KernelName } from '../memory/handle.ts';
@@ -80,9 +80,9 @@ export class Sometimes extends Described {
    */
   static create(options: SometimesOptions): Sometimes {
     const { first = 0, every = 0, intervalMs = 0 } = checkOptions(options, OPTIONS);
-    const occasions = checkOccasions({ first, every, intervalMs });
+    const rule = checkRule({ first, every, intervalMs });
     const { clock, region, kernel } = checkShared(options);
-    const cell = createSometimesCell(occasions, clock.now(), region);
+    const cell = createSometimesCell(rule, clock.now(), region);
     return new Sometimes({ kind: 'sometimes', cell, clock, kernel });
   }
 
@@ -125,7 +125,7 @@ export class Sometimes extends Described {
 
   /** @internal */
   protected describe(): Description {
-    const { first, every, intervalMs } = readOccasions(this.#opened.cell);
+    const { first, every, intervalMs } = readRule(this.#opened.cell);
     return ['Sometimes', { first, every, intervalMs }];
   }
 

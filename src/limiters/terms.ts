@@ -5,7 +5,7 @@ import { layoutOf, liveLimits, openLimitSetCell } from '../kernel/limit-set/cell
 import { configurationOf, openSemaphoreCell, permitsOf } from '../kernel/semaphore/cell.ts';
 import { rangeOf } from '../kernel/semaphore/latency-window.ts';
 import { boundsOf, liveWindow, openWindowCell } from '../kernel/window/cell.ts';
-import { openSometimesCell, readOccasions } from '../kernel/window/sometimes.ts';
+import { openSometimesCell, readRule } from '../kernel/window/sometimes.ts';
 import type { CellPlace } from '../memory/cell.ts';
 import type { CellKind } from '../memory/layout.ts';
 import type { Region } from '../memory/region.ts';
@@ -89,16 +89,16 @@ function tables(
 
 function sometimesCell(region: Region, offset: number, nonce: number): Cell {
   const place = openSometimesCell(region, offset, 'sometimes', nonce);
-  const { first, every, intervalMs } = readOccasions(place);
+  const { first, every, intervalMs } = readRule(place);
   return { place, terms: { first, every, intervalMs } };
 }
 
 function semaphoreCell(region: Region, offset: number, nonce: number): Cell {
   const place = openSemaphoreCell(region, offset, 'semaphore', nonce);
-  const { maxPermits, holdMs, adapts, seats } = configurationOf(place);
+  const { maxPermits, holdMs, adapts, waiters } = configurationOf(place);
   const bound = holdMs === 0 ? {} : { holdMs };
   if (adapts === 0) return { place, terms: { permits: permitsOf(place), maxPermits, ...bound } };
-  const { min, max } = rangeOf(place, seats);
+  const { min, max } = rangeOf(place, waiters);
   const adapt = ADAPT_RULES[adapts - 1];
   return { place, terms: { permits: { min, max }, adapt, maxPermits, ...bound } };
 }

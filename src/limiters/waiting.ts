@@ -1,6 +1,6 @@
 import { RateLimitError } from '../errors.ts';
 import { checkOptions, type Known } from '../known-options.ts';
-import type { Alarm, Bell } from '../memory/bell.ts';
+import type { Alarm, SharedEvent } from '../memory/event.ts';
 import { checkFlag, checkNumber, checkSpanMs } from '../options.ts';
 import { sleepOrWake } from '../time/agenda.ts';
 import type { BlockingSleepOptions, Clock, Precision, SleepOptions } from '../time/clock.ts';
@@ -134,14 +134,14 @@ export class KeyWaiters {
   }
 }
 
-/** An alarm and the bell that sets it off. */
+/** An alarm and the event that sets it off. */
 export interface Watch {
-  readonly changes: Bell;
+  readonly changes: SharedEvent;
   readonly alarm: Alarm;
 }
 
 /** Call this before reading the limit, so that no change in between is missed. */
-export function watch(changes: Bell): Watch {
+export function watch(changes: SharedEvent): Watch {
   return { changes, alarm: changes.alarm() };
 }
 
@@ -151,7 +151,7 @@ export function watch(changes: Bell): Watch {
  */
 export async function sleepUntilDue(
   clock: Clock,
-  changes: Bell,
+  changes: SharedEvent,
   reservation: Reservation,
   deadlineUs: number,
   options: SleepOptions,
@@ -163,11 +163,11 @@ export async function sleepUntilDue(
     const { dueUs } = reservation;
     if (dueUs <= nowUs) return true;
     if (dueUs > deadlineUs) return false;
-    await sleepOrWake(clock, dueUs, options, (wake) => changes.onRing(alarm, wake));
+    await sleepOrWake(clock, dueUs, options, (wake) => changes.listen(alarm, wake));
   }
 }
 
-/** A thread that changes a limit may be terminated before it rings, so look again after this time. */
+/** A thread may end between changing a limit and firing the event, so look again after this time. */
 const LOOK_MS = 1000;
 
 /** Blocks the thread until an instant or the alarm, for a second at most. */
@@ -185,7 +185,7 @@ export function sleepOrLook(
 /** Blocks the thread until the reservation is due; false if that moves past the deadline. */
 export function sleepUntilDueSync(
   clock: Clock,
-  changes: Bell,
+  changes: SharedEvent,
   reservation: Reservation,
   deadlineUs: number,
   { strict, precise }: Precision,

@@ -3,8 +3,8 @@ import { windowChanges } from '../kernel/window/cell.ts';
 import type { ClockReader, WindowKernel } from '../kernel/window/host.ts';
 import type { Change } from '../kernel/window/limit.ts';
 import { checkOptions, type Known } from '../known-options.ts';
-import type { Bell } from '../memory/bell.ts';
 import { identityOf } from '../memory/cell.ts';
+import type { SharedEvent } from '../memory/event.ts';
 import type { KernelName } from '../memory/handle.ts';
 import type { CellKind } from '../memory/layout.ts';
 import { checkNumber } from '../options.ts';
@@ -31,10 +31,10 @@ export class Reading implements ClockReader {
 }
 
 /** Windows and logs count whole tokens only. */
-export function checkWhole(n: unknown): number {
+export function checkWhole(n: unknown, name = 'n'): number {
   // Fast path: only an invalid value pays for the message.
   if (typeof n === 'number' && n >= 0 && Number.isInteger(n)) return n;
-  return checkNumber('n', n, { min: 0, integer: true });
+  return checkNumber(name, n, { min: 0, integer: true });
 }
 
 /** The new limit of a window or log; omitted fields keep their value. */
@@ -61,7 +61,7 @@ export abstract class WindowLimiter<Kind extends CellKind> extends Described imp
   /** The clock, the same one for all threads of this limiter. */
   readonly clock: Clock;
   /** @internal */
-  readonly changes: Bell;
+  readonly changes: SharedEvent;
   readonly #opened: OpenLimiter<Kind>;
   readonly #kernel: WindowKernel;
   /** @internal */
@@ -132,7 +132,7 @@ export abstract class WindowLimiter<Kind extends CellKind> extends Described imp
 
   /** @internal */
   protected wakeWaiters(): void {
-    this.changes.ring();
+    this.changes.fire();
     this.clock.rouse?.();
   }
 
@@ -197,7 +197,7 @@ export abstract class WindowLimiter<Kind extends CellKind> extends Described imp
    * now, Infinity if they never can.
    */
   timeUntil(tokens: number): number {
-    return this.#kernel.timeUntil(checkWhole(tokens), this.reading) / 1000;
+    return this.#kernel.timeUntil(checkWhole(tokens, 'tokens'), this.reading) / 1000;
   }
 
   /**

@@ -6,7 +6,7 @@ import { timers } from './runtime.ts';
 import { markOf, processOfMark } from './thread.ts';
 
 /** A thread may be terminated while it creates a limiter, so others go ahead after this time. */
-const PATIENCE_MS = 2000;
+const TIMEOUT_MS = 2000;
 const PAUSE_MS = 1;
 
 /**
@@ -24,7 +24,7 @@ export class Naming {
 
   begin(): void {
     const { i32, sharing } = this.#region;
-    const giveUpAt = timers.nowMs() + PATIENCE_MS;
+    const giveUpAt = timers.nowMs() + TIMEOUT_MS;
     let holder = 0;
     for (;;) {
       const seen = Atomics.compareExchange(i32, REGION.naming, holder, this.#mark);

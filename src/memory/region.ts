@@ -181,10 +181,10 @@ class RegionBase {
     return this.sharing === undefined ? LOOK_MS : SHARED_LOOK_MS;
   }
 
-  /** The count of rings in a region that processes share; undefined in any other. @internal */
-  get rings(): Int32Array<SharedArrayBuffer> | undefined {
+  /** The count of events fired in a region that processes share; undefined in any other. @internal */
+  get fired(): Int32Array<SharedArrayBuffer> | undefined {
     if (this.sharing === undefined) return undefined;
-    return new Int32Array(this.buffer, REGION_FILE.rings, 1);
+    return new Int32Array(this.buffer, REGION_FILE.fired, 1);
   }
 
   /** What the region's time is ahead of the system's clock; 0 unless it outlived a restart. @internal */

@@ -1,8 +1,40 @@
 import { Int32Histogram } from 'hdr-histogram-js';
-import { HIGHEST_US, LatencyTimeline } from '../load/measure/latency-timeline.ts';
-import { Timeline } from '../load/measure/timeline.ts';
+import { HIGHEST_US } from '../load/measure/latency-counts.ts';
+import { LatencyTimeline } from '../load/measure/latency-timeline.ts';
+import { SlotValues, Timeline } from '../load/measure/timeline.ts';
 import type { Bound } from './bounds.ts';
-import { LatestByTime } from './latest-by-time.ts';
+
+/** A value over time: the latest of each slot. */
+export class LatestByTime extends SlotValues<number> {
+  #latest: number;
+
+  /** @param first the value at the start */
+  constructor(first: number) {
+    super();
+    this.#latest = first;
+  }
+
+  protected join(values: readonly number[]): number {
+    return values.at(-1) ?? 0;
+  }
+
+  /** Notes the value at an instant. Instants must be ascending. */
+  set(atUs: number, value: number): void {
+    const slot = this.slotAt(atUs);
+    // Slots without a change keep the value before them.
+    while (this.values.length < slot) this.values.push(this.#latest);
+    this.values[slot] = value;
+    this.#latest = value;
+  }
+
+  /** The end of each slot in seconds, and its value. */
+  points(): readonly (readonly [endSeconds: number, value: number])[] {
+    return Array.from(
+      this.values,
+      (value = 0, slot) => [((slot + 1) * this.slotUs) / 1e6, value] as const,
+    );
+  }
+}
 
 /** The outcomes of the calls, in constant memory. */
 export class Outcomes {
@@ -12,8 +44,10 @@ export class Outcomes {
   /** Calls that waited in vain. */
   gaveUp = 0;
   readonly admissions = new Timeline();
-  /** Waits of admitted calls by arrival time; empty if callers don't wait. */
-  readonly waitsByTime: LatencyTimeline;
+  /** Waits of admitted calls in microseconds; empty if callers don't wait. */
+  readonly waits: Int32Histogram;
+  /** The same by arrival time. */
+  readonly waitsByTime = new LatencyTimeline();
   readonly bounds: readonly Bound[];
   /** Response times in microseconds; empty without a server. */
   readonly responses = new Int32Histogram(1, HIGHEST_US, 3);
@@ -25,14 +59,15 @@ export class Outcomes {
   /** Maximum number of calls in flight; 0 without a server. */
   mostInFlight = 0;
   #inFlight = 0;
-  readonly #doesWait: boolean;
+  readonly #longestUs: number;
 
   /** @param waitMs maximum wait of callers */
   constructor(bounds: readonly Bound[], waitMs: number, permits?: number) {
     this.permits = permits === undefined ? undefined : new LatestByTime(permits);
     this.bounds = bounds;
-    this.#doesWait = waitMs > 0;
-    this.waitsByTime = new LatencyTimeline({ highestUs: waitMs * 1_000, digits: 3 });
+    this.#longestUs = Math.ceil(waitMs * 1_000);
+    // The library requires an integer of at least 2.
+    this.waits = new Int32Histogram(1, Math.max(2, this.#longestUs), 3);
   }
 
   /** Counts an admission. Call in order of `admittedUs`. */
@@ -42,7 +77,9 @@ export class Outcomes {
     const waitUs = admittedUs - arrivedUs;
     if (waitUs > 0) this.admittedLater += 1;
     else this.admittedAtOnce += 1;
-    if (this.#doesWait) this.waitsByTime.record(arrivedUs, waitUs);
+    if (this.#longestUs === 0) return;
+    this.waits.recordValue(Math.min(Math.max(0, Math.round(waitUs)), this.#longestUs));
+    this.waitsByTime.record(arrivedUs, waitUs);
   }
 
   /** Counts an admitted call that begins at the server. */
@@ -58,10 +95,5 @@ export class Outcomes {
     this.goodput.add(atUs);
     this.#inFlight -= 1;
     for (const bound of this.bounds) bound.end?.();
-  }
-
-  /** Waits of admitted calls, in microseconds. */
-  get waits(): Int32Histogram {
-    return this.waitsByTime.total();
   }
 }

@@ -1,15 +1,15 @@
 import type { CallOutcome } from '../limiters/adaptation.ts';
 import { takesToo } from '../limiters/meeting.ts';
-import type { Bell } from '../memory/bell.ts';
+import type { SharedEvent } from '../memory/event.ts';
 import { DoubleEnded } from './double-ended.ts';
-import { type PermitSource, type Slot, Slots } from './slots.ts';
+import { type Lane, Lanes, type PermitSource } from './lanes.ts';
 import { type TaskLimiter, type TokenPromise, Tokens } from './tokens.ts';
 
 /** A timer or garbage collection can delay a look by this much without losing a token. */
 const AHEAD_US = 8_000;
 /** A pool whose tokens come slower than this needs none promised ahead: each thread has one. */
 const TIMER_TICKS_PER_S = 1000;
-/** Tokens promised ahead are returned if none of them gets a slot for this time. */
+/** Tokens promised ahead are returned if none of them gets a lane for this time. */
 const STUCK_US = 10_000;
 
 /** The limits on the starts of calls. */
@@ -29,24 +29,24 @@ export interface Applicant {
 }
 
 /**
- * Admits calls, each with a slot and a token. The two meet late, by the rule of `meet` in
- * `src/limiters/meeting.ts`: a token that is there waits until a slot is free, and a token that is
- * not is promised without a slot. So no call holds a permit before it starts, and one token at most
+ * Admits calls, each with a lane and a token. The two meet late, by the rule of `meet` in
+ * `src/limiters/meeting.ts`: a token that is there waits until a lane is free, and a token that is
+ * not is promised without a lane. So no call holds a permit before it starts, and one token at most
  * waits for a permit for longer than {@link STUCK_US}.
  *
- * Slots and tokens belong to no call until it starts. So a call that gives up costs a token only if
+ * Lanes and tokens belong to no call until it starts. So a call that gives up costs a token only if
  * another holder of the limiter has reserved one after the last token promised here.
  */
 export class Admission {
-  readonly #slots: Slots;
+  readonly #lanes: Lanes;
   readonly #tokens: Tokens | undefined;
-  /** Whether no one else can use the slots, so that a token may be promised for each. */
-  readonly #hasOwnSlots: boolean;
+  /** Whether no one else can use the lanes, so that a token may be promised for each. */
+  readonly #hasOwnLanes: boolean;
   /** Tokens in the order in which they are due. */
   readonly #promised = new DoubleEnded<TokenPromise>();
-  /** Whether there was a slot, but no token. */
+  /** Whether there was a lane, but no token. */
   #isShortOfTokens = false;
-  /** Since when the first token has been due without a slot; undefined if it has not. */
+  /** Since when the first token has been due without a lane; undefined if it has not. */
   #stuckUs: number | undefined;
   /** Whether the other tokens have been returned since then. */
   #isLapsed = false;
@@ -55,8 +55,8 @@ export class Admission {
     { limiter, semaphore, places = () => Number.POSITIVE_INFINITY }: Bounds,
     { onReady, onFailure }: Applicant,
   ) {
-    this.#hasOwnSlots = semaphore === undefined && Number.isFinite(places());
-    this.#slots = new Slots(places, semaphore, onReady, onFailure);
+    this.#hasOwnLanes = semaphore === undefined && Number.isFinite(places());
+    this.#lanes = new Lanes(places, semaphore, onReady, onFailure);
     const lost = (token: TokenPromise, reason: unknown) => {
       if (this.#promised.remove(token)) onFailure(reason);
     };
@@ -68,8 +68,8 @@ export class Admission {
     return this.#promised.length;
   }
 
-  /** Rings when tokens may be due earlier or later. */
-  get changes(): Bell | undefined {
+  /** Fires when tokens may be due earlier or later. */
+  get changes(): SharedEvent | undefined {
     return this.#tokens?.changes;
   }
 
@@ -81,8 +81,8 @@ export class Admission {
     return this.#isLapsed ? Number.POSITIVE_INFINITY : this.#stuckUs + STUCK_US;
   }
 
-  /** A slot and a token for a call that starts now, if both are there. */
-  take(nowUs: number): readonly [Slot] | undefined {
+  /** A lane and a token for a call that starts now, if both are there. */
+  take(nowUs: number): readonly [Lane] | undefined {
     const { first: token } = this.#promised;
     if (token === undefined) {
       this.#endStuck();
@@ -92,16 +92,16 @@ export class Admission {
       this.#endStuck();
       return undefined;
     }
-    const slot = this.#slots.take();
-    if (slot === undefined) {
-      this.#slots.ask();
+    const lane = this.#lanes.take();
+    if (lane === undefined) {
+      this.#lanes.ask();
       this.#stuckUs ??= nowUs;
       if (nowUs >= this.#stuckUs + STUCK_US) this.#lapse();
     } else {
       this.#endStuck();
       this.#promised.shift();
     }
-    return slot;
+    return lane;
   }
 
   #endStuck(): void {
@@ -109,20 +109,20 @@ export class Admission {
     this.#isLapsed = false;
   }
 
-  #takeBoth(): readonly [Slot] | undefined {
-    const slot = this.#slots.take();
+  #takeBoth(): readonly [Lane] | undefined {
+    const lane = this.#lanes.take();
     const tokens = this.#tokens;
-    if (slot === undefined || tokens === undefined) return slot;
+    if (lane === undefined || tokens === undefined) return lane;
     const isAdmitted = takesToo(
       () => tokens.take(),
-      () => this.#slots.giveUp(slot[0]),
+      () => this.#lanes.giveUp(lane[0]),
     );
     this.#isShortOfTokens = !isAdmitted;
-    return isAdmitted ? slot : undefined;
+    return isAdmitted ? lane : undefined;
   }
 
   /**
-   * Returns tokens that wait for slots. If others want tokens too, the first one stays: a call that
+   * Returns tokens that wait for lanes. If others want tokens too, the first one stays: a call that
    * gave its token back could find the tokens gone whenever it gets a permit.
    */
   #lapse(): void {
@@ -156,22 +156,22 @@ export class Admission {
   #isWanted(nowUs: number): boolean {
     const { length } = this.#promised;
     if (length > 0) {
-      return (this.#hasOwnSlots && this.#slots.room > length) || this.#isLosing(nowUs);
+      return (this.#hasOwnLanes && this.#lanes.room > length) || this.#isLosing(nowUs);
     }
     const isShortOfTokens = this.#isShortOfTokens;
     this.#isShortOfTokens = false;
-    if (!isShortOfTokens) this.#slots.ask();
+    if (!isShortOfTokens) this.#lanes.ask();
     return isShortOfTokens;
   }
 
   /**
-   * Whether a late look would lose tokens, so that more must be promised than there are slots.
-   * False if the first has been due for long: then calls wait for slots.
+   * Whether a late look would lose tokens, so that more must be promised than there are lanes.
+   * False if the first has been due for long: then calls wait for lanes.
    */
   #isLosing(nowUs: number): boolean {
     const { first } = this.#promised;
     if (first === undefined || !this.#tokens?.canReserve) return false;
-    if (this.#hasOwnSlots && this.#tokens.rate <= TIMER_TICKS_PER_S) return false;
+    if (this.#hasOwnLanes && this.#tokens.rate <= TIMER_TICKS_PER_S) return false;
     return first.dueUs > nowUs - AHEAD_US && this.#tokens.isFullWithin(AHEAD_US / 1000);
   }
 
@@ -181,15 +181,15 @@ export class Admission {
     if (waiting > 0) return;
     this.#endStuck();
     this.#isShortOfTokens = false;
-    this.#slots.unask();
+    this.#lanes.unask();
   }
 
   /**
-   * Releases the slot of a call that has finished.
+   * Releases the lane of a call that has finished.
    *
    * @throws RateLimitError `ERR_PERMIT_EXPIRED` if it took longer than the semaphore's `holdMs`.
    */
-  finish(slot: Slot, outcome: CallOutcome): void {
-    this.#slots.finish(slot, outcome);
+  finish(lane: Lane, outcome: CallOutcome): void {
+    this.#lanes.finish(lane, outcome);
   }
 }

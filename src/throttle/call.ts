@@ -3,6 +3,27 @@ import type { Queued } from './fair-queue.ts';
 import type { Flow } from './level.ts';
 import type { Signal } from './signals.ts';
 
+/** The number of calls in each state. Each call is in exactly one. */
+export interface ThrottleStats {
+  /** Calls waiting to start. */
+  readonly waiting: number;
+  /** Calls in flight: started and not finished. */
+  readonly running: number;
+  /** Calls that returned. */
+  readonly completed: number;
+  /** Calls that failed or were aborted while running, or that the limiter can never admit. */
+  readonly failed: number;
+  /** Calls refused because the queue was full or closed. */
+  readonly refused: number;
+  /** Calls that did not start within `timeoutMs`. */
+  readonly timedOut: number;
+  /** Calls aborted before they started, or still waiting when their pool ended. */
+  readonly aborted: number;
+}
+
+/** The final state of a call. */
+export type Outcome = Exclude<keyof ThrottleStats, 'waiting' | 'running'>;
+
 /** How a dispatcher handles its calls. */
 export interface Work<Job> {
   /** Does the work of a call. */
@@ -36,4 +57,61 @@ export function newCall<Job>(
   const atUs = sinceUs + timeoutMs * 1000;
   const unqueued = { flow: undefined, ahead: undefined, behind: undefined, unlink: undefined };
   return { job, signal, resolve, reject, sinceUs, atUs, place: -1, order: 0, ...unqueued };
+}
+
+/** Runs calls, and counts all calls by their outcomes. */
+export class Runner<Job> {
+  readonly #work: Work<Job>;
+  #running = 0;
+  readonly #ended: Record<Outcome, number> = {
+    completed: 0,
+    failed: 0,
+    refused: 0,
+    timedOut: 0,
+    aborted: 0,
+  };
+
+  constructor(work: Work<Job>) {
+    this.#work = work;
+  }
+
+  get running(): number {
+    return this.#running;
+  }
+
+  stats(waiting: number): ThrottleStats {
+    return { waiting, running: this.#running, ...this.#ended };
+  }
+
+  /** Calls the function at once. The call settles as the function does, unless `finish` throws. */
+  async run(
+    { job, resolve, reject }: Call<Job>,
+    finish: (error: readonly [unknown] | undefined) => void,
+  ): Promise<void> {
+    this.#running++;
+    let error: readonly [unknown] | undefined;
+    let result: unknown;
+    try {
+      result = await this.#work.start(job);
+    } catch (reason) {
+      error = [reason];
+    }
+    this.#running--;
+    try {
+      finish(error);
+    } catch (reason) {
+      // The function's own error matters more.
+      error ??= [reason];
+    }
+    this.#ended[error === undefined ? 'completed' : 'failed']++;
+    if (error === undefined) resolve(result);
+    else reject(error[0]);
+  }
+
+  /** Ends a call that does not start. */
+  end({ job, resolve, reject }: Call<Job>, reason: unknown, outcome: Outcome): void {
+    this.#ended[outcome]++;
+    if (outcome !== 'aborted' || this.#work.aborted === undefined) reject(reason);
+    else resolve(this.#work.aborted(job, reason));
+  }
 }

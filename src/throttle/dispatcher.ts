@@ -1,19 +1,45 @@
+import type { CallOutcome } from '../limiters/adaptation.ts';
 import { outcomeBy } from '../limiters/permit.ts';
 import { timedOut } from '../limiters/waiting.ts';
 import type { Clock } from '../time/clock.ts';
-import { Admission } from './admission.ts';
-import { type Call, newCall, type Work } from './call.ts';
-import type { DispatcherOptions } from './dispatcher-options.ts';
-import { Entrance } from './entrance.ts';
-import { Idleness } from './idleness.ts';
+import { Admission, type Bounds } from './admission.ts';
+import { type Call, newCall, type Outcome, Runner, type ThrottleStats, type Work } from './call.ts';
+import { Entrance, outcomeOf } from './entrance.ts';
+import type { Lane } from './lanes.ts';
 import type { Key } from './level.ts';
 import { Looks } from './looks.ts';
-import { outcomeOf } from './refusals.ts';
-import { Runner } from './runner.ts';
 import { abortOf, type Signal } from './signals.ts';
-import type { Slot } from './slots.ts';
-import type { Outcome, ThrottleStats } from './stats.ts';
 import { WaitingCalls } from './waiting-calls.ts';
+
+/** The parts of a `Dispatcher`. */
+export interface DispatcherOptions extends Bounds {
+  readonly clock: Clock;
+  readonly maxQueue: number;
+  readonly timeoutMs: number;
+  readonly weightOf: (key: Key) => number;
+  /** The outcome of a failed call, for a semaphore that adapts. */
+  readonly outcomeOf: (error: unknown) => CallOutcome;
+}
+
+/** Lets callers wait until there is nothing to do. */
+export class Idleness {
+  readonly #isIdle: () => boolean;
+  #callers: (() => void)[] = [];
+
+  constructor(isIdle: () => boolean) {
+    this.#isIdle = isIdle;
+  }
+
+  async reached(): Promise<void> {
+    if (!this.#isIdle()) await new Promise<void>((resolve) => this.#callers.push(resolve));
+  }
+
+  /** Resolves the callers if nothing is left to do. Call this when work has ended. */
+  look(): void {
+    if (this.#callers.length === 0 || !this.#isIdle()) return;
+    for (const resolve of this.#callers.splice(0)) resolve();
+  }
+}
 
 /** Calls started before the event loop turns to other work. */
 const MOST_AT_A_TIME = 256;
@@ -22,7 +48,7 @@ const MOST_AT_A_TIME = 256;
  * Starts calls in the order of a fair queue, as an {@link Admission} allows. All waiting calls
  * share one sleeper, and all that are due start together.
  *
- * Invariant: no more slots and tokens are promised than calls wait.
+ * Invariant: no more lanes and tokens are promised than calls wait.
  */
 export class Dispatcher<Job> {
   readonly #clock: Clock;
@@ -114,9 +140,9 @@ export class Dispatcher<Job> {
       this.#runner.end(call, abort[0], 'aborted');
       return;
     }
-    const slot = this.#waiting.length === 0 ? this.#admission.take(call.sinceUs) : undefined;
-    if (slot !== undefined) {
-      this.#run(call, slot[0]);
+    const lane = this.#waiting.length === 0 ? this.#admission.take(call.sinceUs) : undefined;
+    if (lane !== undefined) {
+      this.#run(call, lane[0]);
       return;
     }
     this.#entrance.checkRoom(this.#waiting.length);
@@ -136,10 +162,10 @@ export class Dispatcher<Job> {
     this.#settle();
   };
 
-  async #run(call: Call<Job>, slot: Slot): Promise<void> {
+  async #run(call: Call<Job>, lane: Lane): Promise<void> {
     await this.#runner.run(call, (error) => {
       const outcome = error === undefined ? 'ok' : outcomeBy(this.#outcomeOf, error[0]);
-      this.#admission.finish(slot, outcome);
+      this.#admission.finish(lane, outcome);
     });
     if (this.#waiting.length > 0) this.#advance();
     else this.#idleness.look();
@@ -187,12 +213,12 @@ export class Dispatcher<Job> {
     return MOST_AT_A_TIME - left + 1;
   }
 
-  /** Starts a call if a slot and a token are due. */
+  /** Starts a call if a lane and a token are due. */
   #startNext(nowUs: number): boolean {
-    const slot = this.#waiting.length === 0 ? undefined : this.#admission.take(nowUs);
-    const call = slot && this.#waiting.take();
-    if (slot === undefined || call === undefined) return false;
-    this.#run(call, slot[0]);
+    const lane = this.#waiting.length === 0 ? undefined : this.#admission.take(nowUs);
+    const call = lane && this.#waiting.take();
+    if (lane === undefined || call === undefined) return false;
+    this.#run(call, lane[0]);
     return true;
   }
 
@@ -205,7 +231,7 @@ export class Dispatcher<Job> {
     return true;
   }
 
-  /** Promises a slot and a token, or refuses a call that could not start in time. */
+  /** Promises a lane and a token, or refuses a call that could not start in time. */
   #promiseNext(nowUs: number): boolean {
     const { promised } = this.#admission;
     const { length } = this.#waiting;

@@ -1,4 +1,4 @@
-import type { Bell } from '../memory/bell.ts';
+import type { SharedEvent } from '../memory/event.ts';
 import { Agenda, type Appointment } from '../time/agenda.ts';
 import type { Clock, Precision } from '../time/clock.ts';
 
@@ -53,8 +53,8 @@ export class Looks {
   }
 
   /** Looks at the next change of the limit. Call this before reading any due instant. */
-  watch(changes: Bell | undefined): void {
-    this.#unwatch ??= changes?.onRing(changes.alarm(), () => {
+  watch(changes: SharedEvent | undefined): void {
+    this.#unwatch ??= changes?.listen(changes.alarm(), () => {
       this.#unwatch = undefined;
       this.#keep(Number.NEGATIVE_INFINITY);
     });

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { checkOptions } from '../known-options.ts';
 import { checkObject, shown } from '../options.ts';
-import type { Work } from './call.ts';
+import type { ThrottleStats, Work } from './call.ts';
 import { Dispatcher } from './dispatcher.ts';
 import {
   type BoundOptions,
@@ -12,7 +12,6 @@ import {
   type QueueOptions,
 } from './options.ts';
 import type { Signal } from './signals.ts';
-import type { ThrottleStats } from './stats.ts';
 import { type CloseOptions, close } from './throttled.ts';
 import type { TaskLimiter } from './tokens.ts';
 

@@ -1,7 +1,8 @@
 import { checkOptions, joined, type Known } from '../known-options.ts';
 import { shown } from '../options.ts';
-import type { Work } from './call.ts';
+import type { ThrottleStats, Work } from './call.ts';
 import { Dispatcher } from './dispatcher.ts';
+import { throttleClosed } from './entrance.ts';
 import {
   type BoundOptions,
   checkBounds,
@@ -10,9 +11,7 @@ import {
   QUEUE_OPTIONS,
   type QueueOptions,
 } from './options.ts';
-import { throttleClosed } from './refusals.ts';
 import { checkSignal } from './signals.ts';
-import type { ThrottleStats } from './stats.ts';
 
 /** Options of {@link throttled}. At least one of `limiter` and `semaphore` is required. */
 export interface ThrottledOptions<Args extends readonly unknown[] = readonly unknown[]>

@@ -1,6 +1,6 @@
 import type { Limiter, WaitOptions } from '../limiters/limiter.ts';
 import type { Reservation } from '../limiters/reservation.ts';
-import type { Bell } from '../memory/bell.ts';
+import type { SharedEvent } from '../memory/event.ts';
 
 /** The limiter methods that throttling needs. Every zerotime limiter has them. */
 export interface TaskLimiter extends Pick<Limiter, 'clock' | 'tryConsume'> {
@@ -12,7 +12,7 @@ export interface TaskLimiter extends Pick<Limiter, 'clock' | 'tryConsume'> {
 interface Abilities {
   readonly limit?: number;
   readonly rate?: number;
-  readonly changes?: Bell;
+  readonly changes?: SharedEvent;
   reserve?(n: number, options: { readonly maxWaitMs: number }): Reservation | undefined;
   returnTokens?(n: number): void;
   timeUntil?(tokens: number): number;
@@ -65,8 +65,8 @@ export class Tokens {
     this.#onFailure = onFailure;
   }
 
-  /** Rings when due instants may have moved. */
-  get changes(): Bell | undefined {
+  /** Fires when due instants may have moved. */
+  get changes(): SharedEvent | undefined {
     return this.#limiter.changes;
   }
 

@@ -2,7 +2,7 @@ import { ALARM, ALARM_BOARD, ALARM_BOARD_BYTES, ALARM_BYTES, ALARMS } from '../m
 import { exchangeDouble, loadDouble } from '../memory/shared-double.ts';
 import { isShared, sharedBytes } from '../memory/shared-memory.ts';
 
-const { thread, running, threads, bell, earliest, used } = ALARM_BOARD;
+const { thread, running, threads, event, earliest, used } = ALARM_BOARD;
 const WORD_BYTES = Int32Array.BYTES_PER_ELEMENT;
 const LONG_BYTES = BigInt64Array.BYTES_PER_ELEMENT;
 
@@ -118,7 +118,7 @@ export class AlarmBoard {
   }
 
   #ring(): void {
-    Atomics.add(this.words, bell / WORD_BYTES, 1);
-    Atomics.notify(this.words, bell / WORD_BYTES);
+    Atomics.add(this.words, event / WORD_BYTES, 1);
+    Atomics.notify(this.words, event / WORD_BYTES);
   }
 }

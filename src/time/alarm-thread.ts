@@ -33,15 +33,15 @@ export function runAlarms({ buffer, id }: AlarmThread, layout: AlarmLayout): voi
   const bits = new BigInt64Array(time.buffer);
   const free = bits[0] as bigint; // the bits of 0
   const threadAt = board.thread / 4;
-  const bellAt = board.bell / 4;
+  const eventAt = board.event / 4;
   let isIdle = false;
   let isLeaving = false;
   for (;;) {
     // Read before the alarms, so that none set meanwhile is missed.
-    const rung = Atomics.load(words, bellAt);
+    const rung = Atomics.load(words, eventAt);
     if (!isLeaving && Atomics.load(words, threadAt) !== id) return;
     Atomics.store(words, board.running / 4, id);
-    // Every alarm set before the earliest is known rings the bell.
+    // Every alarm set before the earliest is known fires the event.
     time[0] = Number.POSITIVE_INFINITY;
     Atomics.store(longs, board.earliest / 8, bits[0] as bigint);
     // The same reading as the system clock's.
@@ -78,7 +78,7 @@ export function runAlarms({ buffer, id }: AlarmThread, layout: AlarmLayout): voi
     Atomics.store(longs, board.earliest / 8, bits[0] as bigint);
     const isNone = earliestUs === Number.POSITIVE_INFINITY;
     const ms = isNone ? idleMs : (earliestUs - nowUs) / 1000;
-    isIdle = Atomics.wait(words, bellAt, rung, ms) === 'timed-out' && isNone;
+    isIdle = Atomics.wait(words, eventAt, rung, ms) === 'timed-out' && isNone;
   }
 }
 

@@ -8,7 +8,7 @@ const GUARD_MS = 10;
 /**
  * A thread that does not run for this long is replaced; the time doubles if the next one fails too.
  */
-const PATIENCE_US = 1e6;
+const TIMEOUT_US = 1e6;
 /**
  * A wake costs tens of microseconds of processor time in two threads. The long-run rate is one wake
  * per gap; the credit allows bursts.
@@ -51,7 +51,7 @@ export class Alarms {
   /** A thread that did not run, and the instant since when. */
   #absent = 0;
   #absentUs = 0;
-  #patienceUs = PATIENCE_US;
+  #timeoutUs = TIMEOUT_US;
 
   /** @internal */
   constructor(board: AlarmBoard, start: typeof startAlarmThread) {
@@ -125,7 +125,7 @@ export class Alarms {
   #isServed(nowUs: number): boolean {
     if (this.#board.isServed) {
       this.#absent = 0;
-      this.#patienceUs = PATIENCE_US;
+      this.#timeoutUs = TIMEOUT_US;
       return true;
     }
     const { thread } = this.#board;
@@ -133,8 +133,8 @@ export class Alarms {
     else if (thread !== this.#absent) {
       this.#absent = thread;
       this.#absentUs = nowUs;
-    } else if (nowUs - this.#absentUs > this.#patienceUs) {
-      this.#patienceUs *= 2;
+    } else if (nowUs - this.#absentUs > this.#timeoutUs) {
+      this.#timeoutUs *= 2;
       this.#replace(thread);
     }
     return false;

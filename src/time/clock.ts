@@ -1,4 +1,4 @@
-import type { Alarm } from '../memory/bell.ts';
+import type { Alarm } from '../memory/event.ts';
 
 /** Options of {@link Clock.sleep}. */
 export interface SleepOptions {

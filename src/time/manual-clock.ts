@@ -1,7 +1,7 @@
 import { HandleError } from '../errors.ts';
 import { checkOptions } from '../known-options.ts';
-import { Bell, block, isOff } from '../memory/bell.ts';
 import { allocateCell, isKind, newNonce, publishCell } from '../memory/cell.ts';
+import { block, isOff, SharedEvent } from '../memory/event.ts';
 import { readFields } from '../memory/handle.ts';
 import {
   CELL,
@@ -29,8 +29,8 @@ export interface ClockPlace {
   readonly offset?: number;
   /** In a region of several processes, how often sleepers look at it, in milliseconds. */
   readonly lookMs?: number;
-  /** The count of rings in such a region. */
-  readonly rings?: Int32Array<SharedArrayBuffer> | undefined;
+  /** The count of events fired in such a region. */
+  readonly fired?: Int32Array<SharedArrayBuffer> | undefined;
 }
 
 /** The place of a clock in a region. */
@@ -38,9 +38,9 @@ function clockPlaceAt(region: Region, offset: unknown): ClockPlace {
   if (typeof offset !== 'number' || !isKind(region, offset, CLOCK_KIND)) {
     throw new HandleError('ERR_HANDLE_INVALID', "no clock is at the handle's offset");
   }
-  const { buffer, lookMs, rings } = region;
+  const { buffer, lookMs, fired } = region;
   const [now, moves] = [offset + REGION_CLOCK.now, offset + REGION_CLOCK.moves];
-  return { buffer, now, moves, nonce: offset + CELL.nonce, lookMs, rings, offset };
+  return { buffer, now, moves, nonce: offset + CELL.nonce, lookMs, fired, offset };
 }
 
 /** The cell of the clock with a name, which `start` initializes if it is new. */
@@ -63,14 +63,14 @@ interface Sleeper {
 
 /** This thread's async sleepers on a clock that is moved by hand. */
 class ManualSleepers {
-  /** Rings whenever the time changes. */
-  readonly #moves: Bell;
+  /** Fires whenever the time changes. */
+  readonly #moves: SharedEvent;
   readonly #now: () => number;
   readonly #sleepers = new Set<Sleeper>();
   #cancelLook: (() => void) | undefined;
   readonly #loop = new LoopHold();
 
-  constructor(moves: Bell, now: () => number) {
+  constructor(moves: SharedEvent, now: () => number) {
     this.#moves = moves;
     this.#now = now;
   }
@@ -114,7 +114,7 @@ class ManualSleepers {
       this.#remove(sleeper);
       sleeper.wake();
     }
-    this.#cancelLook = this.#moves.onRing(alarm, () => this.#look());
+    this.#cancelLook = this.#moves.listen(alarm, () => this.#look());
     this.#restIfAlone();
   }
 
@@ -157,8 +157,8 @@ export class ManualClock implements Clock {
   readonly #float: Float64Array<SharedArrayBuffer>;
   /** The time as last loaded. */
   #loadedUs = Number.NaN;
-  /** Rings whenever the time changes. */
-  readonly #moves: Bell;
+  /** Fires whenever the time changes. */
+  readonly #moves: SharedEvent;
   readonly #sleepers: ManualSleepers;
 
   private constructor(place: ClockPlace) {
@@ -167,7 +167,7 @@ export class ManualClock implements Clock {
     this.nonce = new Int32Array(buffer, nonce, 1)[0] as number; // it has one element
     this.#now = new BigInt64Array(buffer, now, 1);
     this.#float = new Float64Array(buffer, now, 1);
-    this.#moves = new Bell(new Int32Array(buffer, moves, 1), 0, place);
+    this.#moves = new SharedEvent(new Int32Array(buffer, moves, 1), 0, place);
     this.#sleepers = new ManualSleepers(this.#moves, () => this.now());
   }
 
@@ -260,14 +260,14 @@ export class ManualClock implements Clock {
   advance(ms: number): void {
     checkNumber('ms', ms, { min: 0, max: MAX_MS });
     addDouble(this.#now, 0, ms * 1000);
-    this.#moves.ring();
+    this.#moves.fire();
   }
 
   /** Sets the clock to `ms` milliseconds, forwards or backwards. */
   set(ms: number): void {
     checkNumber('nowMs', ms, { min: -MAX_MS, max: MAX_MS });
     storeDouble(this.#now, 0, ms * 1000);
-    this.#moves.ring();
+    this.#moves.fire();
   }
 
   /**
@@ -295,13 +295,13 @@ export class ManualClock implements Clock {
     const nextUs = this.#sleepers.nextUs();
     if (nextUs === Number.POSITIVE_INFINITY) return false;
     storeDouble(this.#now, 0, nextUs);
-    this.#moves.ring();
+    this.#moves.fire();
     return true;
   }
 
-  /** Rings the clock's bell, because blocked threads sleep only on that. @internal */
+  /** Fires the clock's event, because blocked threads sleep only on that. @internal */
   rouse(): void {
-    this.#moves.ring();
+    this.#moves.fire();
   }
 
   async sleep(untilUs: number, { signal, ref = true }: SleepOptions = {}): Promise<void> {

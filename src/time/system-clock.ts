@@ -1,4 +1,4 @@
-import { type Alarm, block } from '../memory/bell.ts';
+import { type Alarm, block } from '../memory/event.ts';
 import { timers } from '../memory/runtime.ts';
 import { sharedBytes } from '../memory/shared-memory.ts';
 import { Alarms } from './alarms.ts';

@@ -1,10 +1,11 @@
 import { Writable } from 'node:stream';
+import { Command } from 'commander';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import {
   endQuietly,
   failIfLost,
   printError,
-  SAFE_OUTPUT,
+  withSafeErrors,
   writeFiles,
 } from '../../src/cli/output.ts';
 import { safeHeaders } from '../../src/load/plan/headers.ts';
@@ -49,6 +50,9 @@ describe('text from outside', () => {
       "option '-H, --header <name: value>' argument 'X-Any: ***' is invalid. It",
     ],
     ['a\u001b[31mred\u0007\u009b2J', 'a\\x1b[31mred\\x07\\x9b2J'],
+    // A histogram in base64.
+    ['HISTFAA/6Pw38-pw==', 'HISTFAA/6Pw38-pw=='],
+    ['pw==s3cret', 'pw=***'],
     ['two\nlines\tand a tab', 'two\nlines\tand a tab'],
   ])('%j is printed as %j', (text, printed) => {
     expect(safeText(text)).toBe(printed);
@@ -93,11 +97,13 @@ describe('errors', () => {
     const said = onStderr();
     printError(new Error('no answer from redis://:s3cret@host'));
     printError('a string\u001b[2J');
-    SAFE_OUTPUT.writeErr('http://ann:s3cret@host is invalid\n');
+    const command = withSafeErrors(new Command().exitOverride(), 'zerotime');
+    expect(() => command.error('http://ann:s3cret@host is invalid')).toThrow();
     expect(said).toEqual([
       'error: no answer from redis://***@host\n',
       'error: a string\\x1b[2J\n',
       'http://***@host is invalid\n',
+      '(zerotime --help shows all options)\n',
     ]);
   });
 

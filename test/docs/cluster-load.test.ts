@@ -59,9 +59,12 @@ function count({ statusCodes }: JsonResult, status: number): number {
   return statusCodes[status] ?? 0;
 }
 
-/** The most requests that the limit admits while the client sends, and until its last response. */
+/**
+ * The most requests that the limit admits from the first one's instant to the last response: each is
+ * due in the elapsed time, and answered within its latency.
+ */
 function allowed({ elapsedMs, times }: JsonResult): number {
-  const seconds = (elapsedMs + (times.response.ms?.['max'] ?? 0)) / 1000;
+  const seconds = (elapsedMs + (times.latency.ms?.['max'] ?? 0)) / 1000;
   return LIMIT.burst + LIMIT.rate * seconds;
 }
 
@@ -70,15 +73,17 @@ test("a cluster of four with express keeps its limit under zerotime load, by the
   const folder = mkdtempSync(join(tmpdir(), 'zerotime-cluster-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const json = join(folder, 'load.json');
-  for (let run = 0; run < MOST_RUNS && (run === 0 || served.size < WORKERS); run++) {
+  let refused = 0;
+  for (let run = 0; run < MOST_RUNS && (refused === 0 || served.size < WORKERS); run++) {
     const { code, stderr } = await runCli(['load', url, ...LOAD, ...NO_GATES, '--json', json]);
     expect(code, stderr).toBe(0);
     const result = readJsonResult(json);
     expect(count(result, 200)).toBeLessThanOrEqual(allowed(result));
-    // More was asked for than is admitted, so the limit decided.
-    expect(count(result, 429)).toBeGreaterThan(0);
+    refused += count(result, 429);
     expect(count(result, 200)).toBeGreaterThanOrEqual(LIMIT.burst);
     expect(result.guarantee.held).toBe(true);
   }
   expect(served.size).toBe(WORKERS);
+  // More was asked for than is admitted, so the limit decided.
+  expect(refused).toBeGreaterThan(0);
 });

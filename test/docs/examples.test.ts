@@ -19,6 +19,8 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const SCRATCH = join(ROOT, 'dist/examples');
 /** In `npm test` every nth example compiles and runs. */
 const SAMPLE = IN_FULL ? 1 : 10;
+/** Examples that share a server, a file or a port, or measure time, run one by one. */
+const APART = /REDIS_URL|zerotime\/host|listen\(|writeFile|wait|setTimeout|sleep|drive|\bnow\(/;
 const CHECKS_FILE = join(SCRATCH, 'checks.mjs');
 const COMPILER: ts.CompilerOptions = {
   target: ts.ScriptTarget.ES2023,
@@ -145,24 +147,26 @@ describe('the examples of the documentation', () => {
     files.set(join(SCRATCH, 'scenery.d.ts'), SCENERY);
     for (const [file, code] of files) writeFileSync(file, code);
     // They import large packages.
-    const folders = IN_FULL ? ['docs/examples', 'examples'] : [];
+    const folders = IN_FULL ? ['docs/examples', 'examples', 'test/docs/programs'] : [];
     const listed = folders
       .flatMap((folder) => filesIn(folder, '.mjs'))
       .map((file) => join(ROOT, file));
     expect(complaints([...files.keys(), ...listed])).toEqual([]);
   });
 
-  // Each starts a process.
-  test.each(tried.map((example) => ({ at: place(example), example })))(
-    '$at prints and throws what it says',
-    async ({ example }) => {
-      if (LACKS_REDIS && example.code.includes('REDIS_URL')) return;
-      const options = { env: { ...process.env, REDIS_URL: server?.url }, timeout: 30_000 };
-      const args = [runnable(example)];
-      const { stdout } = await promisify(execFile)(process.execPath, args, options);
-      expect(stdout).toBe(example.output);
-    },
-  );
+  const cases = tried.map((example) => ({ at: place(example), example }));
+  const isApart = ({ example }: (typeof cases)[number]) => APART.test(example.code);
+  const PRINTS = '$at prints and throws what it says';
+  const prints = async ({ example }: (typeof cases)[number]) => {
+    if (LACKS_REDIS && example.code.includes('REDIS_URL')) return;
+    const options = { env: { ...process.env, REDIS_URL: server?.url }, timeout: 60_000 };
+    const args = [runnable(example)];
+    const { stdout } = await promisify(execFile)(process.execPath, args, options);
+    expect(stdout).toBe(example.output);
+  };
+  // Each starts a process, and waits more than it works.
+  test.concurrent.each(cases.filter((one) => !isApart(one)))(PRINTS, prints);
+  test.each(cases.filter(isApart))(PRINTS, prints);
 });
 
 test('the files of docs/examples and the algorithm are shown unchanged, each on a page', () => {

@@ -7,12 +7,12 @@ import { CONNECT } from '../integrations/redis/connections.ts';
 import { LACKS_REDIS, RedisServer } from '../integrations/redis/server.ts';
 import { storedZeroTime } from '../integrations/redis/stored-bucket.ts';
 
-const FLEET = new URL('../../docs/examples/fleet.mjs', import.meta.url).pathname;
+const FLEET = new URL('programs/fleet.mjs', import.meta.url).pathname;
 const RATE = 500;
 /** The test takes half of it, a minute's worth, so the bucket cannot fill up on a busy machine. */
 const BURST = 60_000;
 
-describe.skipIf(LACKS_REDIS)('docs/examples/fleet.mjs', () => {
+describe.skipIf(LACKS_REDIS)('one key on a server', () => {
   test("three processes of two threads keep one limit, by the server's clock", async () => {
     const server = await RedisServer.start();
     const { client, send, end } = await CONNECT.redis(server.url);

@@ -25,6 +25,7 @@ const DOCUMENTED = new Map(
 function pathOf(path: string): string {
   return path
     .replace(/^statusCodes\..*/, 'statusCodes.*')
+    .replace(/^latencyDesignEffects\..*/, 'latencyDesignEffects.*')
     .replace(/^times\.\w+\./, 'times.*.')
     .replace(/^times\.\*\.ms\..*/, 'times.*.ms.*');
 }

@@ -10,8 +10,8 @@ import {
 } from '../../src/index.ts';
 import { throttled } from '../../src/throttle.ts';
 
-// Names of other limiters that docs/coming-from.md and docs/systems.md translate, where a
-// translation that looks right would behave differently.
+// Names of other limiters that docs/systems.md translates, where a translation that looks right would
+// behave differently.
 
 describe('juju/ratelimit', () => {
   test('Take(n) is charge(n): it takes more than the capacity and returns the wait', () => {
@@ -113,7 +113,7 @@ describe('p-throttle with a function', () => {
 });
 
 describe('golang.org/x/time/rate', () => {
-  test('Cancel after the due instant does nothing there; here the latest still returns its tokens', () => {
+  test('Cancel at the due instant still returns the tokens of the latest reservation, as there', () => {
     const clock = ManualClock.create();
     const bucket = TokenBucket.create({ rate: 10, burst: 1, clock });
     bucket.acquire();

@@ -78,7 +78,7 @@ function bytesOf(type: string): number {
 /** A diagram's lines of bits, with their blanks evened out. */
 function bits(text: string): string[] {
   const lines =
-    /^ +((?:word|entry|identity|state|tag|live|permits|seat|due|count|refusals|place|holding) +\|.*)$/gm;
+    /^ +((?:word|entry|identity|state|tag|live|permits|waiter|due|count|refusals|place|holding) +\|.*)$/gm;
   return [...text.matchAll(lines)]
     .map(([, line = '']) => line.replaceAll(/ +/g, ' ').trim())
     .filter((line) => !line.includes('i64'));

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { LIMITERS, TRAFFIC } from '../../docs/playground/kinds.ts';
 import { Lane } from '../../docs/playground/lane.ts';
+import { PRESETS } from '../../docs/playground/presets.ts';
 import { FIRST, hashOf, initial, type Setup, setupOf } from '../../docs/playground/setup.ts';
 import { streamOf } from '../../docs/playground/stream.ts';
 import { slotsUntil, Timeline } from '../../docs/playground/timeline.ts';
@@ -15,28 +16,68 @@ describe('the link of the playground', () => {
           workers: 3,
           waitMs: 250,
         };
-        expect(setupOf(`#${hashOf(setup)}`)).toEqual(setup);
+        expect(setupOf(`#${hashOf(setup)}`)).toEqual({ setup, problems: [] });
       }
     }
   });
 
   it('leaves out what is as at first', () => {
-    expect(setupOf('')).toEqual(FIRST);
-    expect(setupOf('#workers=2')).toEqual({ ...FIRST, workers: 2 });
+    expect(setupOf('')).toEqual({ setup: FIRST, problems: [] });
+    expect(setupOf('#workers=2')).toEqual({ setup: { ...FIRST, workers: 2 }, problems: [] });
   });
 
+  it.each(PRESETS)('of the example $title has no fault', ({ hash }) => {
+    expect(setupOf(`#${hash}`).problems).toEqual([]);
+  });
+
+  const BUCKET = 'limiter=token-bucket rate=3 burst=1';
+  const instead = 'Used instead: token-bucket rate=30 burst=20.';
+
   it.each([
-    ['limiter=leaking-bucket rate=3', /must begin with one of token-bucket/],
-    ['limiter=token-bucket rate=3', /must be token-bucket rate=... burst=.../],
-    ['limiter=token-bucket rate=-3 burst=1', 'rate must be a number from 0.1 to 5000, got -3'],
-    ['limiter=token-bucket rate=3 burst=1e9', 'burst must be a number from 1 to 5000'],
-    ['traffic=poisson rate=x', /rate must be a number/],
-    ['workers=9', 'workers must be a whole number from 0 to 8, got 9'],
-    ['waitMs=', 'waitMs must be a whole number from 0 to 10000, got '],
-    [`${'limiter=token-bucket rate=3 burst=1&'.repeat(5)}`, 'at most 4 limiters, got 5'],
-  ])('rejects %s', (hash, message) => {
-    expect(() => setupOf(hash)).toThrow(RangeError);
-    expect(() => setupOf(hash)).toThrow(message);
+    [
+      'limiter=leaking-bucket rate=3',
+      /must begin with one of token-bucket.*leaking-bucket/,
+      instead,
+    ],
+    ['limiter=token-bucket rate=3', /must be token-bucket rate=... burst=.../, instead],
+    [
+      'limiter=token-bucket rate=-3 burst=1',
+      'rate must be a number from 0.1 to 5000, got -3',
+      instead,
+    ],
+    ['limiter=token-bucket rate=3 burst=1e9', 'burst must be a number from 1 to 5000', instead],
+    [
+      'traffic=poisson rate=x',
+      /rate must be a number/,
+      'Used instead: bursts size=80 everyMs=1500 overMs=200.',
+    ],
+    ['workers=9', 'It must be a whole number from 1 to 8.', 'Used instead: 4.'],
+    ['workers=0', 'It must be a whole number from 1 to 8.', 'Used instead: 4.'],
+    ['waitMs=', 'It must be a whole number from 0 to 10000.', 'Used instead: 0.'],
+    ['limits=3', 'limits is not a parameter of a link', 'it is ignored'],
+    [`${BUCKET}&`.repeat(5), 'The link has 5 limiters.', 'Only the first 4 are used.'],
+  ])('says what is wrong with %s, and what is used instead', (hash, reason, used) => {
+    const { setup, problems } = setupOf(`#${hash}`);
+    expect(problems).toEqual([expect.stringMatching(reason)]);
+    expect(problems[0]).toContain(used);
+    expect(problems[0]).toContain(/^\w+/.exec(hash)?.[0]);
+    expect(setupOf(`#${hashOf(setup)}`)).toEqual({ setup, problems: [] });
+  });
+
+  it('keeps what is right in a link with several faults', () => {
+    const { setup, problems } = setupOf(`#${BUCKET}&limiter=x&workers=none&waitMs=70`);
+    expect(problems).toEqual([
+      expect.stringMatching(/^limiter=x is invalid/),
+      expect.stringMatching(/^workers=none is invalid/),
+    ]);
+    expect(setup).toEqual({
+      ...FIRST,
+      limiters: [
+        { kind: 'token-bucket', numbers: { rate: 3, burst: 1 } },
+        initial(LIMITERS, 'token-bucket'),
+      ],
+      waitMs: 70,
+    });
   });
 });
 
@@ -115,6 +156,16 @@ describe('a limiter of the playground', () => {
     expect(lane.data.handle).toEqual(handle);
     expect(lane.tokensNow).toBeGreaterThan(0);
     expect(lane.mostInSlot).toBeGreaterThan(0);
+    expect(lane.tokensFlow).toBe(kind.endsWith('bucket'));
+  });
+
+  it('forgets the tokens of a limiter of another kind', () => {
+    const lane = new Lane(bucket);
+    lane.tokens.set(0, 2);
+    lane.change({ kind: 'token-bucket', numbers: { rate: 20, burst: 5 } });
+    expect(lane.tokens.values([0], null)).toEqual([2]);
+    lane.change(initial(LIMITERS, 'sliding-log'));
+    expect(lane.tokens.values([0], null)).toEqual([null]);
   });
 });
 
@@ -125,6 +176,7 @@ describe('a timeline', () => {
     timeline.add(399, 1);
     timeline.add(399, 1);
     timeline.set(398, 7);
+    timeline.set(398, 6); // the slot has begun with 7
     const slots = slotsUntil(40e6);
     expect([slots.length, slots[0], slots.at(-1)]).toEqual([300, 100, 399]);
     expect(timeline.values(slots, 0).slice(-2)).toEqual([7, 2]);

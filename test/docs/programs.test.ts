@@ -2,28 +2,36 @@ import { execFile } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { hostPath } from '../support/host.ts';
 
 const EXAMPLES = new URL('../../examples/', import.meta.url);
 /** The longest wait of a busy machine for a demo. */
-const PATIENCE_MS = 120_000;
+const TIMEOUT_MS = 120_000;
 
-function run(name: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
-  return runIn(name, [fileURLToPath(new URL(`${name}/demo.mjs`, EXAMPLES))], env);
+/** Aborted if the test takes too long. */
+interface Context {
+  readonly signal: AbortSignal;
+}
+
+function run(
+  context: Context,
+  name: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  return runIn(context, name, [fileURLToPath(new URL(`${name}/demo.mjs`, EXAMPLES))], env);
 }
 
 async function runIn(
+  { signal }: Context,
   name: string,
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): Promise<string> {
-  const controller = new AbortController();
-  onTestFinished(() => controller.abort());
   const { stdout } = await promisify(execFile)(process.execPath, args, {
     cwd: fileURLToPath(new URL(`${name}/`, EXAMPLES)),
     env: { ...process.env, ...env },
-    signal: controller.signal,
+    signal,
   });
   return stdout;
 }
@@ -44,8 +52,8 @@ function statuses(printed: string, line: string): Record<number, number> {
 
 test(
   'gateway: each tenant has its limits over four processes, one of which is killed',
-  async () => {
-    const printed = await run('gateway', { REGION: hostPath() });
+  async (context) => {
+    const printed = await run(context, 'gateway', { REGION: hostPath() });
     const first = statuses(printed, 'acme asks 200 times');
     const again = statuses(printed, 'acme asks 200 times, after a process was killed');
     const [seconds = 0] = numbers(printed, /^seconds: ([\d.]+)$/m);
@@ -60,13 +68,14 @@ test(
     const [free, permits] = numbers(printed, /^permits: (\d+) of (\d+) free$/m);
     expect(free).toBe(permits);
   },
-  PATIENCE_MS,
+  TIMEOUT_MS,
 );
 
-test(
+// They wait more than they work.
+test.concurrent(
   'crawler: each page once, and no request during the break that a site asks for',
-  async () => {
-    const printed = await run('crawler');
+  async (context) => {
+    const printed = await run(context, 'crawler');
     expect(printed).toContain('24 pages, 24 fine\n');
     expect(printed).toContain('site b during its break: 0\n');
     const sites = [
@@ -78,13 +87,13 @@ test(
       expect(Number(requests)).toBeLessThanOrEqual(Number(most));
     }
   },
-  PATIENCE_MS,
+  TIMEOUT_MS,
 );
 
-test(
+test.concurrent(
   'traced-service: whole traces over two threads each, at most as many as its limit',
-  async () => {
-    const printed = await run('traced-service', { ORDERS: '1000' });
+  async (context) => {
+    const printed = await run(context, 'traced-service', { ORDERS: '1000' });
     const [kept = 0, most = 0] = numbers(printed, /^(\d+) traces kept, at most ([\d.]+)$/m);
     expect(kept).toBeLessThanOrEqual(most);
     expect(kept).toBeGreaterThan(0);
@@ -96,13 +105,13 @@ test(
     // Traces that came after a refusal stand for an unknown number.
     if (counted === kept) expect(Math.abs(orders - 1000)).toBeLessThanOrEqual(6 * error + 1);
   },
-  PATIENCE_MS,
+  TIMEOUT_MS,
 );
 
-test(
+test.concurrent(
   'image-pool: uploads go before the batch, at the rate of the disk',
-  async () => {
-    const printed = await run('image-pool');
+  async (context) => {
+    const printed = await run(context, 'image-pool');
     const [made = 0, bytes, most = 0] = numbers(
       printed,
       /^(\d+) thumbnails of (\d+) bytes in [\d.]+ s, at most ([\d.]+)$/m,
@@ -113,17 +122,18 @@ test(
     const [last] = numbers(printed, /^the last upload was number (\d+), behind 200 of the batch$/m);
     expect(last).toBeLessThan(100);
   },
-  PATIENCE_MS,
+  TIMEOUT_MS,
 );
 
+// It measures latencies, so it runs alone.
 test(
   'benchmark: a test of vitest with gates',
-  async () => {
+  async (context) => {
     const vitest = fileURLToPath(new URL('../node_modules/vitest/vitest.mjs', EXAMPLES));
-    const printed = await runIn('benchmark', [vitest, 'run'], { NO_COLOR: '1' });
+    const printed = await runIn(context, 'benchmark', [vitest, 'run'], { NO_COLOR: '1' });
     expect(printed).toMatch(/Tests +3 passed/);
   },
-  PATIENCE_MS,
+  TIMEOUT_MS,
 );
 
 test('each folder of examples is on this page', () => {

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const RECEIVER = `${ROOT}docs/examples/tracing-receiver.mjs`;
+const RECEIVER = `${ROOT}test/docs/programs/tracing-receiver.mjs`;
 const WORKERS = 4;
 const SPANS = 2500;
 const RATE = 100;

@@ -8,11 +8,13 @@ import type { SemaphoreEngine } from '../../src/kernel/semaphore/owners.ts';
 import { Region } from '../../src/limiters/region.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
-import { LATENCY_MS, MANY } from './adapt-reference.ts';
 import { type ExploredKernel, exploredEngine } from './explored-kernel.ts';
-import { operations, type Subject } from './subject.ts';
+import { operations, type Reference, type Subject } from './subject.ts';
 
-export { reference } from './adapt-reference.ts';
+/** The latency of every call. */
+const LATENCY_MS = 10;
+/** The number before a window is closed. */
+const MANY = 100;
 
 /** `setup` is the number of calls that have ended in the window. A window is due after one. */
 export function create(setup: string): SharedArrayBuffer {
@@ -20,7 +22,7 @@ export function create(setup: string): SharedArrayBuffer {
   const state = { number: MANY, needed: 1 };
   const adaptive = { adapts: 1, window: { min: 1, max: MANY, state } };
   createSemaphoreCell({
-    ...{ permits: 1, seats: 8, maxPermits: MANY, holdMs: 0, originUs: 0 },
+    ...{ permits: 1, waiters: 8, maxPermits: MANY, holdMs: 0, originUs: 0 },
     ...{ stats: false, region, adaptive },
   });
   const window = open(region.buffer);
@@ -58,4 +60,25 @@ export function observe(buffer: SharedArrayBuffer): unknown {
   const window = open(buffer);
   const number = window.value('number');
   return [number, window.close(LATENCY_MS * 1000)?.count ?? 0];
+}
+
+/** A window of latencies: each call is taken by one close, and the last close chooses the number. */
+export function reference(setup: string): Reference {
+  let calls = Number(setup);
+  let number = MANY;
+  return {
+    attach: () =>
+      operations({
+        add() {
+          calls++;
+        },
+        close() {
+          const taken = calls;
+          calls = 0;
+          if (taken > 0) number = taken;
+          return taken;
+        },
+      }),
+    observe: () => [number, calls],
+  };
 }

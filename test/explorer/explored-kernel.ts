@@ -7,7 +7,7 @@ import {
   semaphores,
   window,
 } from '../../src/kernel/build/modules.ts';
-import { accessesTo } from '../../src/kernel/javascript.ts';
+import { accessesTo, type Views } from '../../src/kernel/javascript.ts';
 import type { Imports, Opened } from '../../src/kernel/open.ts';
 import type { KernelName } from '../../src/memory/handle.ts';
 import type { Region } from '../../src/memory/region.ts';
@@ -20,11 +20,11 @@ export type ExploredKernel = KernelName | `${KernelName} ${Fault}`;
 
 type Accesses = Readonly<Record<string, (...args: never[]) => unknown>>;
 
-const BUILDS = { buckets, window, keyed, 'limit-sets': limitSets, semaphores, arrivals };
+export const BUILDS = { buckets, window, keyed, 'limit-sets': limitSets, semaphores, arrivals };
 const modules = new Map<string, object>();
 
 /** The module with imported accesses, compiled from the same sources as the shipped one. */
-function exploredModule(name: keyof typeof BUILDS): object {
+export function exploredModule(name: keyof typeof BUILDS): object {
   if (webAssembly === undefined) throw new Error('there is no WebAssembly here');
   const known = modules.get(name);
   if (known !== undefined) return known;
@@ -36,7 +36,7 @@ function exploredModule(name: keyof typeof BUILDS): object {
 /**
  * The words of a region, accessed through the current Atomics so that each access can be a step.
  */
-function wordsOf({ i64 }: Region): Words {
+function wordsOf({ i64 }: Pick<Views, 'i64'>): Words {
   return {
     load64: (at) => Atomics.load(i64, at >> 3),
     exchange64: (at, expected, next) => Atomics.compareExchange(i64, at >> 3, expected, next),
@@ -46,7 +46,7 @@ function wordsOf({ i64 }: Region): Words {
 }
 
 /** The binary's imports. */
-export function wasmAccesses(region: Region, fault?: Fault): Accesses {
+export function wasmAccesses(region: Views, fault?: Fault): Accesses {
   const { i32, i64, f64 } = region;
   const words = wordsOf(region);
   const scratch = new BigInt64Array(1);

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { IN_FULL } from '../support/random.ts';
+import { IN_FULL, SHARE } from '../support/random.ts';
 import { explore, subjectModule } from './explore.ts';
 import { Explorer } from './explorer.ts';
 import type { Fault } from './faults.ts';
+import { SCENARIOS } from './scenarios.ts';
 import { parseSchedule, scheduleText } from './schedule-text.ts';
 import type { Operation } from './subject.ts';
 
@@ -15,6 +16,17 @@ async function interleavings(...threads: Operation[][]): Promise<number> {
   const exploration = await explore({ module: subjectModule('steps'), setup: '', threads });
   expect(exploration.violation).toBeUndefined();
   return exploration.interleavings;
+}
+
+/** Whether `npm run explore` explores it, too, and finds no violation. */
+function isListed(module: URL, setup: string, threads: readonly (readonly Operation[])[]): boolean {
+  const inAnyOrder = (of: typeof threads) => `${of.map((one) => JSON.stringify(one)).sort()}`;
+  return SCENARIOS.some(
+    (one) =>
+      one.module.href === module.href &&
+      one.setup === setup &&
+      inAnyOrder(one.threads) === inAnyOrder(threads),
+  );
 }
 
 describe('the explorer', () => {
@@ -45,7 +57,7 @@ describe('the explorer', () => {
   /** If the targets take different numbers of steps, the schedule of WebAssembly comes second. */
   const planted: [Fault, string, string, Operation[][], string, string?][] = [
     ['torn', 'bucket', '1 3 1', [[['acquire', 1, 0]], [['acquire', 1, 0]]], '0*2 1*2 0*1 1*1'],
-    ['torn', 'bucket', '1 3 2', [[['acquire', 1, 0]], [['reconfigure', 4, 8]]], '0*5 1*59 0*1 1*4'],
+    ['torn', 'bucket', '1 3 2', [[['acquire', 1, 0]], [['reconfigure', 4, 8]]], '0*5 1*60 0*1 1*4'],
     ['torn', 'window', 'fixed-window 1', [[take], [take]], '0*2 1*2 0*1 1*1'],
     ['torn', 'window', 'sliding-window 1', [[take], [take]], '0*2 1*2 0*1 1*1'],
     ['torn', 'window', 'sliding-log 1', [[take], [take]], '0*3 1*3 0*1 1*1 0*2 1*1'],
@@ -74,16 +86,16 @@ describe('the explorer', () => {
           ['reconfigure', 0.5, 1],
         ],
       ],
-      '0*1 1*95 0*1 1*31',
-      '0*1 1*91 0*1 1*31',
+      '0*1 1*97 0*1 1*31',
+      '0*1 1*93 0*1 1*31',
     ],
     [
       'torn',
       'limit-set',
       '2 1 3 2 4',
       [[['acquire', 1, 0]], [['acquire', 1, 0]]],
-      '0*23 1*24 0*1 1*1 0*2 1*1',
-      '0*19 1*20 0*1 1*1 0*2 1*1',
+      '0*21 1*22 0*1 1*1 0*2 1*1',
+      '0*17 1*18 0*1 1*1 0*2 1*1',
     ],
     [
       'stale',
@@ -99,8 +111,8 @@ describe('the explorer', () => {
           ['charge', 1],
         ],
       ],
-      '0*38 1*41 0*7 1*8 0*3 1*3 0*17 1*10',
-      '0*33 1*33 0*4 1*6 0*3 1*2 0*10 1*7',
+      '0*36 1*39 0*7 1*7 0*2 1*3 0*17 1*9',
+      '0*31 1*31 0*4 1*5 0*2 1*2 0*10 1*6',
     ],
     [
       'freed',
@@ -113,16 +125,16 @@ describe('the explorer', () => {
           ['refund', 1],
         ],
       ],
-      '0*1 1*27 0*1 1*2 0*60 1*2 0*4 1*2 0*1 1*12 0*1 1*2 0*2 1*10 0*1 1*1',
-      '0*1 1*23 0*1 1*2 0*42 1*2 0*2 1*13 0*1 1*1 0*1 1*8 0*1 1*1',
+      '0*1 1*25 0*1 1*2 0*58 1*2 0*4 1*2 0*1 1*12 0*1 1*2 0*2 1*10 0*1 1*1',
+      '0*1 1*21 0*1 1*2 0*40 1*2 0*2 1*13 0*1 1*1 0*1 1*8 0*1 1*1',
     ],
     [
       'unconverted',
       'limit-set',
       '2 1 3 2 4',
       [[['acquire', 1, 0]], [['reconfigure', 0, 4, 8]]],
-      '0*12 1*69 0*32 1*33 0*48 1*15',
-      '0*12 1*64 0*24 1*25 0*38 1*15',
+      '0*12 1*69 0*32 1*33 0*42 1*15',
+      '0*12 1*64 0*24 1*25 0*32 1*15',
     ],
     ['torn', 'semaphore', '1', [[take], [take]], '0*5 1*6 0*6 1*6'],
     [
@@ -145,6 +157,7 @@ describe('the explorer', () => {
       for (const kernel of ['atomics', 'wasm'] as const) {
         const faulty = await explore({ module, setup, threads, kernel: `${kernel} ${fault}` });
         expect(scheduleText(faulty.violation?.schedule ?? [])).toBe(texts[kernel]);
+        if (SHARE < 1 && isListed(module, setup, threads)) continue;
         const sound = await explore({ module, setup, threads, kernel });
         expect(sound.violation).toBeUndefined();
       }
@@ -152,7 +165,7 @@ describe('the explorer', () => {
   );
 
   it.each(['atomics', 'wasm'] as const)(
-    'takes a seat while one is always free, though not the same one: %s',
+    'takes a waiter while one is always free, though not the same one: %s',
     async (kernel) => {
       const explorer = await Explorer.open({
         module: subjectModule('semaphore'),
@@ -160,7 +173,7 @@ describe('the explorer', () => {
         threads: [[take], [take, ['release'], ['expire'], take]],
         kernel,
       });
-      // An early seat becomes free after the look at it, and then a late one is taken. Exploring all
+      // An early waiter becomes free after the look at it, and then a late one is taken. Exploring all
       // orders takes minutes.
       const { execution, isExplained } = explorer.replay(parseSchedule('1*15 0*3 1*37 0*1 1*6'));
       expect(execution.results[0]).toEqual([true]);

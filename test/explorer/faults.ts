@@ -6,12 +6,12 @@ import {
   KEYED,
   PLACE_BYTES,
   REGION_HEADER_BYTES,
-  SEATS_AT,
   SET_ENTRY_AT,
   SET_SLOT,
   setSlotBytes,
   setSlotCount,
   setSlotsAt,
+  WAITERS_AT,
 } from '../../src/memory/layout.ts';
 
 /** Accesses to 64-bit words, by byte offset. */
@@ -67,13 +67,13 @@ const FAULTS = {
     };
   },
 
-  /** A semaphore's seat that was loaded once is not loaded again before its next exchange. */
+  /** A semaphore's waiter that was loaded once is not loaded again before its next exchange. */
   kept({ load64, exchange64 }: Words): Partial<Words> {
     const known = new Map<number, bigint>();
     return {
       load64(at) {
         const word = known.get(at) ?? load64(at);
-        if (at >= REGION_HEADER_BYTES + SEATS_AT) known.set(at, word);
+        if (at >= REGION_HEADER_BYTES + WAITERS_AT) known.set(at, word);
         return word;
       },
       exchange64(at, expected, next) {

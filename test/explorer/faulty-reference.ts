@@ -1,6 +1,4 @@
-import { FixedWindowReference } from '../support/fixed-window-reference.ts';
-import { SlidingLogReference } from '../support/sliding-log-reference.ts';
-import type { WindowReference } from '../support/window-reference.ts';
+import { type WindowOracle, windowOracle } from '../oracle/windows.ts';
 import { operations, type Reference } from './subject.ts';
 
 const INTERVAL = 100;
@@ -16,7 +14,7 @@ function bucket(initial: number, borrows: boolean): Reference {
   return { attach: () => operations({ take }), observe: () => tokens };
 }
 
-function window(model: WindowReference, limit: number): Reference {
+function window(model: WindowOracle, limit: number): Reference {
   let now = INTERVAL;
   const take = () => model.attempt(1, 1, now) === 1;
   const advance = (time = 1) => {
@@ -33,9 +31,9 @@ export function reference(setup: string): Reference {
   const [fault, limitText = '1'] = setup.split(' ');
   const limit = Number(limitText);
   const options = { limit, intervalUs: INTERVAL, slots: 1 };
-  if (fault === 'two-step-log') return window(new SlidingLogReference(options), limit);
+  if (fault === 'two-step-log') return window(windowOracle('sliding-log', options), limit);
   if (fault !== 'interval-counter') return bucket(limit, fault === 'two-load-borrow');
-  const counter = new FixedWindowReference(options);
+  const counter = windowOracle('fixed-window', options);
   counter.attempt(limit, limit, 0);
   return window(counter, limit);
 }

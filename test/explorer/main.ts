@@ -3,10 +3,12 @@ import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';
 import { Command } from 'commander';
+import { parseCount } from '../../src/cli/values.ts';
+import { SEED } from '../support/random.ts';
 import { explore } from './explore.ts';
 import { Explorer } from './explorer.ts';
 import { allHold, type Figures, figuresOf, fullTable, progress, summaryTable } from './report.ts';
-import { type Listed, SCENARIOS, title } from './scenarios.ts';
+import { SCENARIOS, title } from './scenarios.ts';
 import { parseSchedule } from './schedule-text.ts';
 
 const PAGE = new URL('../../../docs/proof.md', import.meta.url);
@@ -15,7 +17,7 @@ const END = '<!-- end -->';
 
 interface Options {
   readonly only: string;
-  readonly alternate?: true;
+  readonly sample: number;
   readonly report?: true;
   readonly replay?: string;
   readonly child?: true;
@@ -35,9 +37,7 @@ function serve(): void {
 
 /** Explores scenarios on all cores: each process has one scheduler and its threads. */
 async function exploreAll(indices: readonly number[]): Promise<Figures[]> {
-  // The longest first, so that no process is left with one of them at the end.
-  const rank = (index: number) => Number(!isLong(SCENARIOS[index] as Listed)); // an index of theirs
-  const queue = [...indices].sort((a, b) => rank(a) - rank(b));
+  const queue = [...indices];
   const figures: Figures[] = [];
   const work = async () => {
     const child = fork(new URL(import.meta.url), ['--child'], {
@@ -86,34 +86,14 @@ async function replay(only: string, schedule: string): Promise<void> {
   console.log(isExplained ? 'explained by an order of the operations' : 'VIOLATION');
 }
 
-/** With the more steps of the JavaScript target, each takes minutes. */
-const LONG = [
-  'bucket: reconfigure and renewing acquire',
-  'limit set: borrow and cancel, beside drain and decide',
-  'limit set: borrow and refund, both ways',
-  'limit set: drain and refund, both ways',
-  'limit set in debt: borrow and borrow, both ways',
-  'limit set in debt: borrow, borrow and drain',
-];
-
-function isLong({ subject, name }: Listed): boolean {
-  return LONG.includes(`${subject}: ${name}`);
-}
-
-/** Of each scenario, one target, the two in turn. The plain bucket has only one. */
-function isAlternate(scenario: Listed, index: number): boolean {
-  if (isLong(scenario)) return scenario.kernel === 'wasm';
-  return scenario.subject === 'plain bucket' || index % 2 === (index >> 1) % 2;
-}
-
-async function run({ only, alternate, report, replay: schedule, child }: Options): Promise<void> {
+async function run({ only, sample, report, replay: schedule, child }: Options): Promise<void> {
   if (child) return serve();
   if (schedule !== undefined) return replay(only, schedule);
   const start = performance.now();
   const indices = [...SCENARIOS.keys()].filter((index) => {
     const scenario = SCENARIOS[index];
     if (scenario === undefined || !title(scenario).includes(only)) return false;
-    return alternate !== true || isAlternate(scenario, index);
+    return (index + SEED) % sample === 0;
   });
   if (indices.length === 0) throw new Error(`no scenario has ${only} in its name`);
   const figures = await exploreAll(indices);
@@ -121,6 +101,7 @@ async function run({ only, alternate, report, replay: schedule, child }: Options
   const machine =
     `Node.js ${process.version}, ${process.platform} ${process.arch}, ` +
     `${availableParallelism()} processors (${cpus()[0]?.model ?? 'unknown'})`;
+  if (sample > 1) console.log(`ZEROTIME_SEED=${SEED}`);
   console.log(`${fullTable(figures)}\n\n${summaryTable(figures, seconds, machine)}`);
   if (report) {
     const page = readFileSync(PAGE, 'utf8');
@@ -136,7 +117,12 @@ async function run({ only, alternate, report, replay: schedule, child }: Options
 await new Command('npm run explore --')
   .description('Explores every interleaving of the scenarios, and prints a table.')
   .option('--only <text>', 'scenarios whose "kernel subject: name" contains this', '')
-  .option('--alternate', 'explore one target per scenario, the two in turn: half the time')
+  .option(
+    '--sample <number>',
+    'explore one scenario in this many, a different set each time',
+    (text) => parseCount(text, { min: 1, max: SCENARIOS.length }),
+    1,
+  )
   .option('--replay <schedule>', 'take one schedule of the scenario that --only names in full')
   .option('--report', 'also put the summary into docs/proof.md')
   .option('--child', 'explore what the parent process names')

@@ -1,8 +1,8 @@
-import { type Asked, SemaphoreReference } from '../support/semaphore-reference.ts';
+import { type Asked, SemaphoreOracle } from '../oracle/semaphore.ts';
 import { operations, type Reference } from './subject.ts';
 
 /** Enough for the callers of a scenario, of which one may be stopped. */
-const SEATS = 8;
+const WAITERS = 8;
 /** The owner of the permits that a setup takes; its thread has ended. */
 export const DEAD = 2;
 /** The owner of the permits that the explored threads take. */
@@ -10,28 +10,28 @@ export const ALIVE = 1;
 
 interface Setup {
   readonly permits: number;
-  readonly seats: number;
+  readonly waiters: number;
   readonly steps: [string, number][];
 }
 
 /**
- * The number of permits, if needed with a slash and the number of seats, and what a thread does
+ * The number of permits, if needed with a slash and the number of waiters, and what a thread does
  * before the scenario: `h2` holds 2 permits, `d2` holds 2 that are due, `q1` waits for one.
  */
 export function parseSetup(setup: string): Setup {
   const [shared = '1', ...steps] = setup.split(' ');
-  const [permits, seats = SEATS] = shared.split('/');
+  const [permits, waiters = WAITERS] = shared.split('/');
   return {
     permits: Number(permits),
-    seats: Number(seats),
+    waiters: Number(waiters),
     steps: steps.map((step): [string, number] => [step.slice(0, 1), Number(step.slice(1))]),
   };
 }
 
 /** `setup` as for {@link parseSetup}. */
 export function reference(setup: string): Reference {
-  const { permits, seats, steps } = parseSetup(setup);
-  const semaphore = new SemaphoreReference(permits);
+  const { permits, waiters, steps } = parseSetup(setup);
+  const semaphore = new SemaphoreOracle(permits);
   const due: Asked[] = [];
   for (const [step, n] of steps) {
     if (step === 'q') semaphore.join(DEAD, n);
@@ -43,7 +43,7 @@ export function reference(setup: string): Reference {
       let last: Asked | undefined;
       return operations({
         take(n = 1) {
-          if (semaphore.all.length < seats) last = semaphore.take(ALIVE, n) ?? last;
+          if (semaphore.all.length < waiters) last = semaphore.take(ALIVE, n) ?? last;
           return last !== undefined && semaphore.isGranted(last);
         },
         join(n = 1) {
@@ -55,7 +55,7 @@ export function reference(setup: string): Reference {
         release: () => last !== undefined && semaphore.release(last),
         change: (permits = 1) => semaphore.change(permits),
         look: () => [semaphore.permits, semaphore.available],
-        hasRoom: () => semaphore.all.length < seats,
+        hasRoom: () => semaphore.all.length < waiters,
         owns: (by) => semaphore.all.some(({ owner }) => owner === by),
         recover: () => semaphore.recover(DEAD),
         expire() {

@@ -3,7 +3,7 @@ import {
   createSemaphoreCell,
   openSemaphoreCell,
 } from '../../src/kernel/semaphore/cell.ts';
-import { HostedSemaphore, type Ownership, type Seat } from '../../src/kernel/semaphore/host.ts';
+import { HostedSemaphore, type Ownership, type Waiter } from '../../src/kernel/semaphore/host.ts';
 import { Owners, type SemaphoreEngine } from '../../src/kernel/semaphore/owners.ts';
 import { Region } from '../../src/limiters/region.ts';
 import { type CellPlace, nonceOf } from '../../src/memory/cell.ts';
@@ -23,15 +23,15 @@ const OVERDUE_US = 1e9;
 
 /** `setup` as for {@link parseSetup}. */
 export function create(setup: string): SharedArrayBuffer {
-  const { permits, seats, steps } = parseSetup(setup);
+  const { permits, waiters, steps } = parseSetup(setup);
   const region = Region.create({ buffer: new SharedArrayBuffer(4096) });
   const holdMs = steps.some(([step]) => step === 'd') ? 1000 : 0;
   const shared = { maxPermits: MANY, holdMs, originUs: GRANTED_US, stats: false, region };
-  createSemaphoreCell({ permits, seats, ...shared });
+  createSemaphoreCell({ permits, waiters, ...shared });
   const dead = open(region.buffer, DEAD).host;
   for (const [step, n] of steps) {
-    const seat = step === 'q' ? dead.join(n) : dead.take(n);
-    if (step === 'd' && seat !== undefined) dead.hold(seat, () => GRANTED_US);
+    const waiter = step === 'q' ? dead.join(n) : dead.take(n);
+    if (step === 'd' && waiter !== undefined) dead.hold(waiter, () => GRANTED_US);
     dead.serve();
   }
   return region.buffer;
@@ -39,7 +39,7 @@ export function create(setup: string): SharedArrayBuffer {
 
 interface Open {
   readonly engine: SemaphoreEngine;
-  readonly seats: number;
+  readonly waiters: number;
   readonly host: HostedSemaphore;
 }
 
@@ -49,33 +49,33 @@ function open(buffer: SharedArrayBuffer, owner: number, kernel: ExploredKernel =
   const nonce = nonceOf({ region, offset, bytes: 0 });
   const place = openSemaphoreCell(region, offset, 'semaphore', nonce);
   const opened = exploredEngine<SemaphoreEngine>('semaphores', kernel, region);
-  const { seats } = configurationOf(place);
+  const { waiters } = configurationOf(place);
   return {
     engine: opened.engine,
-    seats,
+    waiters,
     host: new HostedSemaphore(opened, place, asleep(place, owner)),
   };
 }
 
 /** No thread sleeps in the explorer, so none is woken. */
 function asleep(place: CellPlace, owner: number): Ownership {
-  const { bell } = new Owners(place, () => undefined);
+  const { event } = new Owners(place, () => undefined);
   const nothing = () => undefined;
   const others = { leave: nothing, free: nothing };
-  return { claim: () => owner, bell, wake: nothing, wakeAll: nothing, ...others };
+  return { claim: () => owner, event, wake: nothing, wakeAll: nothing, ...others };
 }
 
-/** Recovers the seats of an owner, without its entry: no thread of the explorer has one. */
-function recover({ engine, seats, host }: Open, owner: number): number {
-  const returned = engine.semaphoreRecover(REGION_HEADER_BYTES, seats, owner);
+/** Recovers the waiters of an owner, without its entry: no thread of the explorer has one. */
+function recover({ engine, waiters, host }: Open, owner: number): number {
+  const returned = engine.semaphoreRecover(REGION_HEADER_BYTES, waiters, owner);
   host.serve();
   return returned;
 }
 
 export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subject {
   const opened = open(buffer, ALIVE, kernel);
-  const { engine, seats, host } = opened;
-  let last: Seat | undefined;
+  const { engine, waiters, host } = opened;
+  let last: Waiter | undefined;
   return operations({
     take(n = 1) {
       last = host.take(n) ?? last;
@@ -91,14 +91,14 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
     leave: () => last !== undefined && host.leave(last),
     release: () => last !== undefined && host.release(last),
     change(permits = 1) {
-      if (!host.change(permits)) throw new Error('no seat is free');
+      if (!host.change(permits)) throw new Error('no waiter is free');
     },
     look() {
       const { permits, available } = host.look();
       return [permits, available];
     },
     hasRoom: () => host.hasRoom,
-    owns: (by = ALIVE) => engine.semaphoreOwns(REGION_HEADER_BYTES, seats, by) !== 0,
+    owns: (by = ALIVE) => engine.semaphoreOwns(REGION_HEADER_BYTES, waiters, by) !== 0,
     recover: () => recover(opened, DEAD),
     expire: () => void host.expire(() => OVERDUE_US),
   });
@@ -122,17 +122,17 @@ export function observe(buffer: SharedArrayBuffer): unknown {
 
 /** Serves the queue of a copy of the memory, to see its order. */
 function queueOf(copy: SharedArrayBuffer): [owner: number, n: number][] {
-  const { engine, seats } = open(copy, ALIVE);
+  const { engine, waiters } = open(copy, ALIVE);
   const queue: [number, number][] = [];
   // A look of the host would serve the queue itself.
   const available = () => {
-    engine.semaphoreLook(REGION_HEADER_BYTES, seats);
+    engine.semaphoreLook(REGION_HEADER_BYTES, waiters);
     return engine.semaphoreAvailable();
   };
-  engine.semaphoreChange(REGION_HEADER_BYTES, seats, ALIVE, MANY);
+  engine.semaphoreChange(REGION_HEADER_BYTES, waiters, ALIVE, MANY);
   for (;;) {
     const before = available();
-    const owner = engine.semaphoreServe(REGION_HEADER_BYTES, seats);
+    const owner = engine.semaphoreServe(REGION_HEADER_BYTES, waiters);
     if (owner < 0) return queue;
     queue.push([owner, before - available()]);
   }

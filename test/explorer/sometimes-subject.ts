@@ -4,11 +4,12 @@ import { HostedSometimes, openSometimesCell } from '../../src/kernel/window/some
 import { nonceOf } from '../../src/memory/cell.ts';
 import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
 import { ManualClock } from '../../src/time/manual-clock.ts';
+import { SometimesOracle } from '../oracle/sometimes.ts';
 import { type ExploredKernel, exploredEngine } from './explored-kernel.ts';
-import { OBSERVED_MS } from './sometimes-reference.ts';
-import type { Operation, Subject } from './subject.ts';
+import { type Operation, operations, type Reference, type Subject } from './subject.ts';
 
-export { reference } from './sometimes-reference.ts';
+/** Times of an observer's calls, in milliseconds: the scenario's time, and around interval ends. */
+const OBSERVED_MS = [100, 100, 100, 199, 199, 200, 299, 300] as const;
 
 /** `setup` is `first every intervalMs`; the clock is one interval after the last due call. */
 export function create(setup: string): SharedArrayBuffer {
@@ -43,4 +44,13 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
 export function observe(buffer: SharedArrayBuffer): unknown {
   const sometimes = open(buffer);
   return OBSERVED_MS.map((ms) => sometimes.isDue(at(ms)));
+}
+
+/** The first call is made at 0. */
+export function reference(setup: string): Reference {
+  const [first = 0, every = 0, intervalMs = 0] = setup.split(' ').map(Number);
+  const sometimes = new SometimesOracle({ first, every, intervalMs }, 0);
+  const isDue = (ms = 0) => sometimes.isDue(ms);
+  isDue();
+  return { attach: () => operations({ isDue }), observe: () => OBSERVED_MS.map((ms) => isDue(ms)) };
 }

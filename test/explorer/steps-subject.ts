@@ -1,6 +1,4 @@
-import type { Operation, Subject } from './subject.ts';
-
-export { reference } from './steps-reference.ts';
+import { type Operation, operations, type Reference, type Subject } from './subject.ts';
 
 // Operations of one atomic access each, for counting interleavings; and a spin lock.
 
@@ -22,4 +20,16 @@ export function attach(buffer: SharedArrayBuffer): Subject {
 
 export function observe(buffer: SharedArrayBuffer): unknown {
   return [...new Int32Array(buffer)];
+}
+
+/** Four words; a lock is taken and released in one operation. */
+export function reference(): Reference {
+  const words = [0, 0, 0, 0];
+  const load = (at = 0) => words[at] ?? 0;
+  const add = (at = 0) => {
+    const before = load(at);
+    words[at] = before + 1;
+    return before;
+  };
+  return { attach: () => operations({ load, add, lock: () => 0 }), observe: () => words };
 }

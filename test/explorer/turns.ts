@@ -11,7 +11,7 @@ const MODE = { run: 0, unwind: 1, leave: 2 } as const;
 const MAX_STEPS = 8192;
 const MAX_THREADS = 8;
 /** Threads may have to wait for a processor: the explorer is nice. */
-const PATIENCE_MS = 120_000;
+const TIMEOUT_MS = 120_000;
 
 /** Added to a thread's number in a schedule to stop it forever before its next step. */
 export const STOPS = MAX_THREADS;
@@ -200,7 +200,7 @@ export class Turns {
   }
 
   #await(): void {
-    if (!this.#sleep(this.#threads, PATIENCE_MS))
+    if (!this.#sleep(this.#threads, TIMEOUT_MS))
       throw new Error('a thread hangs between two steps');
   }
 

@@ -46,6 +46,7 @@ function bucketIn(region: Region) {
   return TokenBucket.open(region, 'api', { rate: 10, burst: 20, onMismatch: 'keep' });
 }
 
+// docs/host.md: "A limit is never half changed"
 test('a kill between any two accesses leaves the limit of before or after, and a whole record', () => {
   const region = privateRegion();
   bucketIn(region);
@@ -179,7 +180,7 @@ test('who reads the record while others write sees whole changes only', async ()
   });
   await Promise.all(writers.map((writer) => once(writer, 'message')));
   const seen = new Set<number>();
-  for (let reads = 0; reads < part(5000, 50) || seen.size < 300; reads++) {
+  for (let reads = 0; reads < part(2000, 50) || seen.size < 300; reads++) {
     const torn = changesIn(region).filter(({ number, user, pid, cell, from, to }) => {
       seen.add(number);
       const fields = [cell, user, JSON.stringify(from), JSON.stringify(to)];

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
 import { setTimeout as after } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { REGION_FILE, REGION_HEADER_BYTES, REGION_TIME } from '../../src/memory/layout.ts';
@@ -23,7 +23,10 @@ async function boot(job: Boot): Promise<Found> {
 
 /** The part of a region's file by which its time goes on. */
 function timeIn(path: string) {
-  const bytes = readFileSync(path);
+  const bytes = Buffer.alloc(REGION_HEADER_BYTES + Math.max(...Object.values(REGION_TIME)) + 8);
+  const file = openSync(path, 'r');
+  readSync(file, bytes);
+  closeSync(file);
   const at = (offset: number) => bytes.readDoubleLE(REGION_HEADER_BYTES + offset);
   return {
     id: bytes.toString('hex', REGION_FILE.boot, REGION_FILE.boot + 16),
@@ -64,6 +67,7 @@ describe('after a restart of the machine', () => {
     expect(readFileSync(path).equals(before)).toBe(true);
   });
 
+  // docs/host.md: "The time of a region never goes back"
   test('a wall clock that was set back does not move the time back', async () => {
     const path = hostPath();
     await boot({ ...FIRST, path, job: 'fill' });
@@ -102,7 +106,7 @@ test(`SIGKILL while it is taken over: once, or not yet (seed ${SEED})`, async ()
   const random = new Random(SEED);
   const path = hostPath();
   await boot({ ...FIRST, path, job: 'fill' });
-  const [states, kills] = [{ taken: 0, not: 0, half: 0 }, part(100, 12)];
+  const [states, kills] = [{ taken: 0, not: 0, half: 0 }, part(50, 12)];
   let { wallMs } = FIRST;
   for (let kill = 0; kill < kills; kill++) {
     const before = timeIn(path);

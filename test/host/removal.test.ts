@@ -65,6 +65,7 @@ test('a region that cannot be opened can be removed', () => {
   expect(existsSync(stale.path)).toBe(false);
 });
 
+// docs/host.md: "It never removes a file that holds anything else."
 test('a file that holds something else is never removed', () => {
   const path = hostPath();
   writeFileSync(path, new Uint8Array(65_536));

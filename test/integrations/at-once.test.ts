@@ -65,7 +65,7 @@ it('a sampler keeps no span if its limiter answers with a promise after all', ()
 const down = (): Promise<never> => Promise.reject(new Error('down'));
 
 describe('metrics', () => {
-  const stats = () => ({ calls: 1, admitted: 1, refused: 0, lostRaces: 0, waiting: 0 });
+  const stats = () => ({ calls: 1, admitted: 1, refused: 0, failedExchanges: 0, waiting: 0 });
 
   it.each([
     ['values', { stats, limit: 1, available: down, balance: down }],

@@ -84,6 +84,7 @@ it('takes no tokens ahead while all threads are busy', async () => {
   await Promise.all(tasks);
 });
 
+// docs/integrations.md: "A task takes its token when a thread is free, in order"
 it('starts tasks in order of arrival, and removes its abort listeners', async () => {
   const { bucket, clock, paced } = throttledScene();
   const emitter = new EventEmitter();

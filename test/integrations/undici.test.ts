@@ -188,6 +188,7 @@ test('an upgraded connection keeps its permit until it closes', async () => {
   await until(() => semaphore.inUse() === 0);
 });
 
+// docs/outgoing.md: "Requests take their tokens right before"
 test('keeps one rate and one number in flight over threads, with both clients', async () => {
   const threads = 3;
   const requests = 30;

@@ -21,7 +21,7 @@ describe('stats', () => {
   test('count calls that request tokens, the tokens granted, and refusals', async () => {
     const { bucket } = counted();
     const counts = (calls: number, admitted: number, refused: number) => {
-      expect(bucket.stats()).toEqual({ calls, admitted, refused, lostRaces: 0, waiting: 0 });
+      expect(bucket.stats()).toEqual({ calls, admitted, refused, failedExchanges: 0, waiting: 0 });
     };
     counts(0, 0, 0);
     bucket.tryConsume(2.5);
@@ -58,7 +58,13 @@ describe('stats', () => {
     bucket.returnTokens(1);
     bucket.reconfigure({ rate: 5 });
     bucket.stats();
-    expect(bucket.stats()).toEqual({ calls: 0, admitted: 0, refused: 0, lostRaces: 0, waiting: 0 });
+    expect(bucket.stats()).toEqual({
+      calls: 0,
+      admitted: 0,
+      refused: 0,
+      failedExchanges: 0,
+      waiting: 0,
+    });
   });
 
   test('are the same in all attached instances', () => {
@@ -66,7 +72,13 @@ describe('stats', () => {
     const other = attach(bucket.handle);
     bucket.tryConsume(2);
     other.tryConsume(3);
-    expect(other.stats()).toEqual({ calls: 2, admitted: 5, refused: 0, lostRaces: 0, waiting: 0 });
+    expect(other.stats()).toEqual({
+      calls: 2,
+      admitted: 5,
+      refused: 0,
+      failedExchanges: 0,
+      waiting: 0,
+    });
     expect(bucket.stats()).toEqual(other.stats());
   });
 
@@ -79,7 +91,13 @@ describe('stats', () => {
       const n = random.below(5) / 2;
       if (attached[random.below(100)]?.tryConsume(n)) admitted += n;
     }
-    expect(bucket.stats()).toEqual({ calls: 5000, admitted, refused: 0, lostRaces: 0, waiting: 0 });
+    expect(bucket.stats()).toEqual({
+      calls: 5000,
+      admitted,
+      refused: 0,
+      failedExchanges: 0,
+      waiting: 0,
+    });
   });
 
   test('of two instances that share a stripe add up, wherever one is stalled', () => {
@@ -149,14 +167,14 @@ describe('stats', () => {
     const { handle } = bucket;
     const done = crew.run({ handle, board: board.buffer, call: 'tryConsume', n: 1 });
     board.walk();
-    for (let round = 0; round < MOST_ROUNDS && bucket.stats().lostRaces === 0; round++) {
+    for (let round = 0; round < MOST_ROUNDS && bucket.stats().failedExchanges === 0; round++) {
       bucket.returnTokens(50_000);
       board.walk();
     }
     board.stop();
     await done;
-    const { calls, admitted, refused, lostRaces } = bucket.stats();
-    expect(lostRaces).toBeGreaterThan(0);
+    const { calls, admitted, refused, failedExchanges } = bucket.stats();
+    expect(failedExchanges).toBeGreaterThan(0);
     expect({ calls, admitted }).toEqual({ calls: board.calls, admitted: board.admitted });
     expect(refused).toBe(calls - admitted);
   });

@@ -1,11 +1,9 @@
 import { describe, expect, test, vi } from 'vitest';
 import { LATER, type Receipt } from '../../src/kernel/bucket/kernel.ts';
 import { continuous, type Schedule } from '../../src/kernel/bucket/schedule.ts';
-import { limitSets } from '../../src/kernel/build/modules.ts';
 import { FREE } from '../../src/kernel/constants.ts';
 import { openLimitSetCell } from '../../src/kernel/limit-set/cell.ts';
 import { type HostedKeyedLimitSet, openKeyedLimitSet } from '../../src/kernel/limit-set/host.ts';
-import { bytesOf } from '../../src/kernel/open.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import {
   ENTRY,
@@ -23,10 +21,6 @@ import {
 import { slotsOf } from '../support/cell.ts';
 import { Random, SEED } from '../support/random.ts';
 import { createTable } from './keyed-limit-set-table.ts';
-
-test('the module is smaller than 21 KiB', () => {
-  expect(bytesOf(limitSets.wasm()).length).toBeLessThan(21 * 1024);
-});
 
 const PLACES = freePlaces(1);
 const LIMITS: readonly Schedule[] = [continuous(1, 3), continuous(2, 4)];

@@ -74,7 +74,8 @@ describe.each(Object.entries(KERNELS))('a position in the queue, with the %s ker
         const untilUs = scene.nowUs + step.passUs;
         for (const [next] of iterate(line)) {
           const dueUs = next.position.dueUs();
-          for (const later of line) expect(later.position.dueUs()).toBeGreaterThanOrEqual(dueUs);
+          const overtaking = line.filter(({ position }) => position.dueUs() < dueUs);
+          expect(overtaking).toHaveLength(0);
           if (dueUs > untilUs) break;
           moveTo(dueUs);
           line.shift();
@@ -91,13 +92,15 @@ describe.each(Object.entries(KERNELS))('a position in the queue, with the %s ker
         else admitted.push({ tokens: step.tokens, flowed });
       }
       expect(line).toEqual([]);
+      let beyond = 0;
       for (const [from, first] of admitted.entries()) {
         let sum = 0;
         for (const { tokens, flowed } of admitted.slice(from)) {
           sum += tokens;
-          expect(sum).toBeLessThanOrEqual(BURST + flowed - first.flowed + 1e-4);
+          beyond = Math.max(beyond, sum - (flowed - first.flowed));
         }
       }
+      expect(beyond).toBeLessThanOrEqual(BURST + 1e-4);
     });
     fc.assert(property, { seed: SEED, numRuns: 500 });
   });

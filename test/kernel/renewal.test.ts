@@ -69,7 +69,7 @@ describe('a record that is 12 days old is renewed', () => {
       // A thread that comes too late has begun its own record and discarded it. Compiled renewals
       // are so short that this hardly ever happens; there, races for tokens suffice.
       const raced = () =>
-        kernels[0] === 'wasm' ? bucket.stats().lostRaces > 0 : cell.sequence > 1 + renewals;
+        kernels[0] === 'wasm' ? bucket.stats().failedExchanges > 0 : cell.sequence > 1 + renewals;
       do {
         const moves = Array.from({ length: 50 }, () => ++renewals * RENEWED_AFTER_DAYS * DAY_MS);
         board.walk(...moves);

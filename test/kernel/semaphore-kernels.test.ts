@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { createSemaphoreCell } from '../../src/kernel/semaphore/cell.ts';
-import { HostedSemaphore, type Seat } from '../../src/kernel/semaphore/host.ts';
+import { HostedSemaphore, type Waiter } from '../../src/kernel/semaphore/host.ts';
 import { Owners, semaphores } from '../../src/kernel/semaphore/owners.ts';
 import { Region } from '../../src/limiters/region.ts';
+import { type Asked, SemaphoreOracle } from '../oracle/semaphore.ts';
 import { part, Random, SEED } from '../support/random.ts';
-import { type Asked, SemaphoreReference } from '../support/semaphore-reference.ts';
 
 const OWNERS = [1, 2, 3] as const;
 const MAX_PERMITS = 12;
@@ -29,15 +29,15 @@ test(`random calls of three owners give what the reference gives, with either ta
   for (let run = 0; run < part(300, 30); run++) {
     const permits = random.below(MAX_PERMITS + 1);
     const targets = hosts(permits);
-    const reference = new SemaphoreReference(permits);
-    const asked: [seat: Seat, asked: Asked][] = [];
+    const reference = new SemaphoreOracle(permits);
+    const asked: [waiter: Waiter, asked: Asked][] = [];
     for (let call = 0; call < CALLS; call++) {
       const owner = random.pick(OWNERS);
       const host = random.pick([targets[0] ?? [], targets[1] ?? []])[owner - 1];
       if (host === undefined) throw new Error('three owners have a host');
       const n = 1 + random.below(4);
       const at = random.below(Math.max(1, asked.length));
-      const [seat, one] = asked[at] ?? [];
+      const [waiter, one] = asked[at] ?? [];
       const what = random.below(10);
       // An `expect` for each would take most of the time.
       const same = (result: number | boolean, expected: number | boolean, name: string) => {
@@ -60,11 +60,11 @@ test(`random calls of three owners give what the reference gives, with either ta
         if (joined === undefined) throw new Error('the queue has room');
         asked.push([joined, expected]);
         told(host.isGranted(joined), reference.isGranted(expected), 'join');
-      } else if (what < 8 && seat !== undefined && one !== undefined) {
+      } else if (what < 8 && waiter !== undefined && one !== undefined) {
         const isGranted = reference.isGranted(one);
-        told(host.isGranted(seat), isGranted, 'granted');
-        if (isGranted) told(host.release(seat), reference.release(one), 'release');
-        else told(host.leave(seat), reference.leave(one), 'leave');
+        told(host.isGranted(waiter), isGranted, 'granted');
+        if (isGranted) told(host.release(waiter), reference.release(one), 'release');
+        else told(host.leave(waiter), reference.leave(one), 'leave');
         // Seldom again: a second return must fail.
         if (random.below(4) > 0) asked.splice(at, 1);
       } else if (what === 8) {

@@ -4,8 +4,11 @@ import {
   type AdaptRule,
   type AdaptState,
   firstState,
+  LOOKING,
   nextState,
-  PHASE,
+  SETTLING,
+  SETTLING_DEEP,
+  STEADY,
   type WindowSample,
 } from '../../src/limiters/adaptive-permits.ts';
 
@@ -18,7 +21,7 @@ function sample(latencyMs: number, more: Partial<WindowSample> = {}): WindowSamp
 
 /** A state that has measured a least latency of 10 ms, and does not measure again soon. */
 function steady(number: number, more: Partial<AdaptState> = {}): AdaptState {
-  return { ...firstState(number), leastMs: 10, left: 1000, phase: PHASE.steady, ...more };
+  return { ...firstState(number), leastMs: 10, left: 1000, phase: STEADY, ...more };
 }
 
 function stateAfter(rule: AdaptRule, state: AdaptState, ...windows: WindowSample[]): AdaptState {
@@ -64,7 +67,7 @@ describe('the next number of calls in flight', () => {
   test('forgets within 20 windows how far they were from each other', () => {
     // 20 calls are served at once, in 10 ms each.
     let state = steady(29, { busy: 5, scatter: 100 });
-    for (let i = 0; i < 20; i++) {
+    for (let i = 0; i < 30; i++) {
       const latencyMs = 10 * Math.max(1, Math.floor(state.number) / 20);
       state = stateAfter('gradient', state, sample(latencyMs));
     }
@@ -81,6 +84,7 @@ describe('the next number of calls in flight', () => {
     );
   });
 
+  // docs/how-many-at-once.md: "All three fall while calls are dropped"
   test.each(ADAPT_RULES)('by %s falls by the share of dropped calls, at most by half', (rule) => {
     const next = (dropped: number, count: number, mostInFlight = 20) =>
       stateAfter(rule, steady(20), sample(10, { count, dropped, mostInFlight })).number;
@@ -120,15 +124,15 @@ describe('the least latency', () => {
   const looking = stateAfter('gradient', state, sample(20));
 
   test('is looked at below the number that has no queue, after the calls in flight', () => {
-    expect(looking).toMatchObject({ phase: PHASE.settling, needed: 19, spanMs: 0 });
+    expect(looking).toMatchObject({ phase: SETTLING, needed: 19, spanMs: 0 });
     // 90 % of the half of 18 that is served at once.
     expect(looking.number).toBeCloseTo(8.1, 2);
-    expect(stateAfter('gradient', looking, sample(15))).toMatchObject({ phase: PHASE.looking });
+    expect(stateAfter('gradient', looking, sample(15))).toMatchObject({ phase: LOOKING });
   });
 
   test('is confirmed by one window, and the number returns', () => {
     const found = stateAfter('gradient', looking, sample(15), sample(10.5));
-    expect(found.phase).toBe(PHASE.steady);
+    expect(found.phase).toBe(STEADY);
     expect(found.leastMs).toBeCloseTo(10.15);
     expect(found.number).toBeCloseTo(15.3, 1);
     expect(found.left).toBeGreaterThanOrEqual(40);
@@ -137,16 +141,16 @@ describe('the least latency', () => {
 
   test('rises with that of the server, at half the number until it no longer falls', () => {
     const risen = stateAfter('gradient', looking, sample(40), sample(40));
-    expect(risen).toMatchObject({ phase: PHASE.settlingDeep });
+    expect(risen).toMatchObject({ phase: SETTLING_DEEP });
     expect(risen.number).toBeCloseTo(looking.number / 2);
     const found = stateAfter('gradient', risen, sample(40), sample(38));
-    expect(found).toMatchObject({ phase: PHASE.steady, leastMs: 38 });
+    expect(found).toMatchObject({ phase: STEADY, leastMs: 38 });
   });
 
   test('is found at the start although the server has a queue', () => {
     // 4 calls are served at once, in 10 ms each.
     let state = firstState(40);
-    for (let i = 0; i < 20; i++) {
+    for (let i = 0; i < 30; i++) {
       const latencyMs = 10 * Math.max(1, Math.floor(state.number) / 4);
       state = stateAfter('gradient', state, sample(latencyMs));
     }
@@ -156,17 +160,28 @@ describe('the least latency', () => {
     expect(state.number).toBeLessThan(6);
   });
 
+  test('is found soon although the first calls of a program are slow', () => {
+    let state = firstState(40);
+    for (let i = 0; i < 40; i++) {
+      const latencyMs = 10 * Math.max(1, Math.floor(state.number) / 4) + (i < 12 ? 30 : 0);
+      state = stateAfter('gradient', state, sample(latencyMs));
+      // The first measurement has found the slow calls.
+      if (i === 11) expect(state.leastMs).toBeGreaterThan(35);
+    }
+    expect(state.leastMs).toBeCloseTo(10);
+  });
+
   test('is that of a number in use by less than half, without lowering it', () => {
     const idle = sample(30, { mostInFlight: 4 });
     const found = stateAfter('gradient', firstState(20), idle, idle);
-    expect(found).toMatchObject({ number: 20, leastMs: 30, phase: PHASE.steady });
+    expect(found).toMatchObject({ number: 20, leastMs: 30, phase: STEADY });
     const slower = Array.from({ length: 30 }, () => sample(60, { mostInFlight: 4 }));
     expect(stateAfter('gradient', found, ...slower).leastMs).toBeGreaterThan(59);
   });
 
   test('is not measured while calls are dropped: the number before it falls', () => {
     const dropped = stateAfter('gradient', looking, sample(10, { dropped: 100 }));
-    expect(dropped.phase).toBe(PHASE.steady);
+    expect(dropped.phase).toBe(STEADY);
     expect(dropped.number).toBeCloseTo(looking.heldNumber / 2);
   });
 });

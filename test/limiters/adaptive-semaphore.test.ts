@@ -155,6 +155,15 @@ describe('the range of a semaphore that adapts', () => {
     expect(() => other.reconfigure({ permits: { max: 1000 } })).toThrow(/permits.max must be/);
   });
 
+  // docs/how-many-at-once.md: "A call that takes several permits needs a min of at least as many"
+  test('has a call for more than the number fail, and not one for the least number', async () => {
+    const { semaphore } = make({ permits: { max: 40, initial: 4 } });
+    await expect(semaphore.acquire(5)).rejects.toMatchObject({ code: 'ERR_EXCEEDS_BURST' });
+    semaphore.reconfigure({ permits: { min: 5, max: 40 } });
+    await semaphore.acquire(5);
+    expect(semaphore.available()).toBe(0);
+  });
+
   test('is compared when it is opened by name, without the initial number', () => {
     const region = Region.create();
     const open = (permits: SemaphoreOptions['permits'], onMismatch?: 'reconfigure') =>

@@ -16,6 +16,9 @@ import {
 import { KeyedTokenBucket } from '../../src/keyed.ts';
 import type { Part } from '../../src/limiters/limiter.ts';
 import { altered, perSecondAndMinute } from '../support/altered-part.ts';
+import { LIMIT, LIMITER_CASES } from '../support/limiter-cases.ts';
+import { expectSame } from '../support/quick.ts';
+import { part, Random, SEED, SHARE } from '../support/random.ts';
 import { settled } from '../support/settled.ts';
 
 /** As if another thread took all tokens just before each take, and returned them just after it. */
@@ -209,6 +212,7 @@ describe('allOf', () => {
     expect(first.balance()).toBe(5 - 3 - 4);
   });
 
+  // docs/guide.md: "With two windows or logs, tokens may therefore lapse"
   it('lets tokens lapse that cannot be returned at the moment', () => {
     const clock = ManualClock.create();
     const first = TokenBucket.create({ rate: 1, burst: 5, clock });
@@ -232,5 +236,131 @@ describe('allOf', () => {
       nextTokenMs: 10,
     });
     expect(nested.decide()).toMatchObject({ allowed: false, retryAfterMs: 10 });
+  });
+});
+
+/** As if another thread took all tokens just before each take, and returned them just after it. */
+describe('allOf the same limiter, given more than once', () => {
+  const clock = ManualClock.create();
+  const shared = { clock, kernel: 'wasm' } as const;
+  const wide = { limit: 7, intervalMs: 1000, ...shared };
+
+  it.each<[string, () => Limiter[]]>([
+    ['a bucket', () => Array(3).fill(TokenBucket.create({ rate: 1, burst: 7, ...shared }))],
+    [
+      'attachments',
+      () => {
+        const bucket = TokenBucket.create({ rate: 1, burst: 7, ...shared });
+        const again = () => TokenBucket.attach(structuredClone(bucket.handle));
+        return [bucket, TokenBucket.attach(bucket.handle), again()];
+      },
+    ],
+    [
+      'a nested combination',
+      () => {
+        const window = SlidingWindow.create(wide);
+        return [allOf(window, SlidingWindow.attach(structuredClone(window.handle))), window];
+      },
+    ],
+    ['a log', () => Array(3).fill(SlidingLog.create(wide))],
+    [
+      'a key',
+      () => {
+        const table = KeyedTokenBucket.create({ rate: 1, burst: 7, capacity: 9, ...shared });
+        const other = KeyedTokenBucket.attach(structuredClone(table.handle));
+        return [table.for('ann'), table.for('ann'), other.for('ann')];
+      },
+    ],
+  ])('asks for the sum: %s', async (_, make) => {
+    const parts = make();
+    const all = allOf(...parts, TokenBucket.create({ rate: 1000, burst: 100, ...shared }));
+    const last = parts.at(-1);
+    const floor = Math.floor(all.limit);
+    expect([floor, Math.floor(all.available())]).toEqual([2, 2]);
+    expect(all.timeUntil(3)).toBe(Number.POSITIVE_INFINITY);
+    expect(all.tryConsume(3)).toBe(false);
+    await expect(all.wait(3)).rejects.toMatchObject({ code: 'ERR_EXCEEDS_BURST' });
+    expect(() => all.waitSync(3)).toThrow(/^n must be at most /);
+    expect(last?.available()).toBe(7);
+    expect(all.tryConsume()).toBe(true);
+    expect(last?.available()).toBe(4);
+    expect(all.tryConsume()).toBe(true);
+    expect(all.tryConsume()).toBe(false);
+    expect(last?.available()).toBe(1);
+  });
+
+  it('is not confused with others of the same kind, and the same key of another table', () => {
+    const limit = { rate: 1, burst: 5, capacity: 9, ...shared };
+    const [table, other] = [KeyedTokenBucket.create(limit), KeyedTokenBucket.create(limit)];
+    const parts = [table.for('ann'), table.for('bob'), other.for('ann')];
+    expect(allOf(...parts).tryConsume(5)).toBe(true);
+  });
+});
+
+const KINDS = LIMITER_CASES.filter(({ kernel }) => kernel !== 'plain');
+const NAMES = KINDS.map(({ name }) => name);
+/** Each pair on one kernel, by the seed, and in the other order on the other. */
+const PAIRS = KINDS.flatMap((first) =>
+  KINDS.filter(({ kernel }) => kernel === first.kernel).map((second) => ({ first, second })),
+).filter(({ first, second }) => {
+  const [one, other] = [NAMES.indexOf(first.name), NAMES.indexOf(second.name)];
+  const number = one + other + Number(one < other);
+  return SHARE >= 1 || (number + SEED) % 2 === Number(first.kernel === 'wasm');
+});
+
+/** Windows are 500 ms long. */
+const WINDOW_MS = 500;
+const STEPS = part(2000, 200);
+const where = (step: number) => `step ${step}, seed ${SEED}`;
+
+describe('every kind of limiter in allOf', () => {
+  it.each(PAIRS)(
+    '$first.name with $second.name ($first.kernel) admits what both admit, window after window',
+    ({ first, second }) => {
+      const random = new Random(SEED);
+      const clock = ManualClock.create({ nowMs: random.below(1e6) });
+      const kinds = [first, second];
+      const parts = kinds.map(({ create }) => create(clock));
+      // The same limiters, called one by one.
+      const twins = kinds.map(({ create }) => create(clock));
+      const both = allOf(...parts);
+      const windows = new Set<number>();
+      for (let step = 0; step < STEPS || windows.size < 5; step++) {
+        const n = 1 + random.below(3);
+        const call = random.below(8);
+        const place = call % 2;
+        if (call < 2) {
+          const isTaken = parts[place]?.tryConsume(n);
+          expectSame(isTaken, twins[place]?.tryConsume(n), where(step));
+        } else if (call < 6) {
+          const isFree = twins.every((twin) => twin.timeUntil(n) === 0);
+          if (isFree) for (const twin of twins) twin.tryConsume(n);
+          expectSame(both.tryConsume(n), isFree, where(step));
+          if (isFree) windows.add(Math.floor(clock.nowMs / WINDOW_MS));
+        } else {
+          clock.advance(random.logarithmic(1, 2 * WINDOW_MS));
+        }
+        const left = parts.map((limiter) => limiter.available());
+        const expected = twins.map((twin) => twin.available());
+        if (left.every((n, i) => n === expected[i])) continue;
+        expect(left, where(step)).toEqual(expected);
+      }
+    },
+  );
+
+  // docs/guide.md: "Callers of wait form one line for each allOf"
+  it.each(KINDS)('$name ($kernel) serves fifty waiting callers in turn', async ({ create }) => {
+    const clock = ManualClock.create({ nowMs: 123_456 });
+    const wide = TokenBucket.create({ rate: 1e6, burst: 1000, clock });
+    const both = allOf(create(clock), wide);
+    const served: number[] = [];
+    for (let i = 0; i < 50; i++) void both.wait().then(() => served.push(i));
+    await settled();
+    expect(served).toHaveLength(LIMIT);
+    for (let ms = 0; ms < 11 * WINDOW_MS; ms += 10) {
+      clock.advance(10);
+      await settled();
+    }
+    expect(served).toEqual(Array.from({ length: 50 }, (_, i) => i));
   });
 });

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { RateLimitError } from '../../src/index.ts';
 import { LIMIT, LIMITER_CASES, someClock } from '../support/limiter-cases.ts';
+import { settled } from '../support/settled.ts';
 
 const BAD_TOKENS: readonly [value: unknown, error: typeof RangeError | typeof TypeError][] = [
   [-1, RangeError],
@@ -78,6 +79,7 @@ describe.each(LIMITER_CASES)(
       expect(limiter.decide(0).allowed).toBe(true);
     });
 
+    // docs/guide.md: "A request larger than the burst can never succeed"
     it('reports more than its limit as never possible', async () => {
       const { limiter } = make();
       expect(limiter.tryConsume(LIMIT + 1)).toBe(false);
@@ -182,6 +184,7 @@ describe.each(LIMITER_CASES)(
       expect(limiter.consumeOrDrain(1)).toBe(0);
     });
 
+    // README.md: "A wait never ends early"
     it('waits until its clock has reached the instant, and no longer', async () => {
       const { clock, limiter } = make();
       limiter.tryConsume(LIMIT);
@@ -196,6 +199,45 @@ describe.each(LIMITER_CASES)(
       clock.advance(0.01);
       await wait;
       expect(done).toBe(true);
+    });
+
+    it('sleeps once until the instant, without polling', async () => {
+      const { clock, limiter } = make();
+      limiter.tryConsume(LIMIT);
+      const waitMs = limiter.timeUntil(1);
+      const dueUs = clock.now() + waitMs * 1000;
+      const sleep = clock.sleep.bind(clock);
+      const sleeps: number[] = [];
+      clock.sleep = (untilUs, ...how) => {
+        sleeps.push(untilUs);
+        return sleep(untilUs, ...how);
+      };
+      const wait = limiter.wait();
+      clock.advance(waitMs / 2);
+      await settled();
+      clock.set(dueUs / 1000);
+      await wait;
+      expect(sleeps).toEqual([expect.closeTo(dueUs, 1)]);
+    });
+
+    it.each([[false], [true]])('blocks until the instant, in one sleep, strict: %s', (strict) => {
+      const { clock, limiter } = make();
+      limiter.tryConsume(LIMIT);
+      const waitMs = limiter.timeUntil(1);
+      const dueUs = clock.now() + waitMs * 1000;
+      const sleeps: unknown[] = [];
+      clock.sleepSync = (untilUs, options) => {
+        // Its other options name memory, all of which a failure would print.
+        sleeps.push([untilUs, options?.strict]);
+        clock.set(untilUs / 1000);
+      };
+      expect(limiter.waitSync(1, { strict, timeoutMs: waitMs })).toBe(true);
+      expect(sleeps).toEqual([[expect.closeTo(dueUs, 1), strict]]);
+      expect(limiter.tryConsume(LIMIT)).toBe(false);
+      clock.advance(limiterCase.refillMs);
+      expect(limiter.waitSync(1)).toBe(true);
+      expect(limiter.waitSync(0)).toBe(true);
+      expect(sleeps).toHaveLength(1);
     });
 
     it('fails a wait at once, and takes nothing, if it would exceed timeoutMs', async () => {
@@ -263,7 +305,7 @@ describe.each(LIMITER_CASES)(
         calls: 6,
         admitted: LIMIT,
         refused: 3,
-        lostRaces: 0,
+        failedExchanges: 0,
         waiting: 0,
       });
       expect(other?.stats?.()).toEqual(limiter.stats());

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { allOf, FixedWindow, LimitSet, TokenBucket } from '../../src/index.ts';
-import { KeyedLimitSet, KeyedTokenBucket } from '../../src/keyed.ts';
+import { allOf, TokenBucket } from '../../src/index.ts';
+import { KINDS, takerOf } from '../support/kinds.ts';
 import { FailingClock } from '../support/own-clock.ts';
 import { settled } from '../support/settled.ts';
 
@@ -10,67 +10,30 @@ interface Waited {
   change(): void;
 }
 
-const LIMIT = { rate: 10, burst: 1 };
-const TWO = [LIMIT, { rate: 20, burst: 2 }] as const;
+type Create = (clock: FailingClock) => Waited;
 
-function bucketOf(clock: FailingClock): Waited & { readonly bucket: TokenBucket } {
-  const bucket = TokenBucket.create({ ...LIMIT, initial: 0, clock });
-  return {
-    bucket,
-    wait: () => bucket.wait(),
-    change: () => bucket.reconfigure({ rate: 20 }),
-  };
-}
-
-const WAITED: readonly (readonly [name: string, create: (clock: FailingClock) => Waited])[] = [
-  ['a TokenBucket', bucketOf],
-  [
-    'a LimitSet',
-    (clock) => {
-      const set = LimitSet.create({ limits: TWO, clock });
-      set.tryConsume();
-      return {
-        wait: () => set.wait(),
-        change: () => set.reconfigure({ limits: [{ rate: 20 }, {}] }),
-      };
-    },
-  ],
-  [
-    'a KeyedTokenBucket',
-    (clock) => {
-      const table = KeyedTokenBucket.create({ ...LIMIT, capacity: 10, clock });
-      table.tryConsume('key');
-      return { wait: () => table.wait('key'), change: () => table.reconfigure({ rate: 20 }) };
-    },
-  ],
-  [
-    'a KeyedLimitSet',
-    (clock) => {
-      const table = KeyedLimitSet.create({ limits: TWO, capacity: 10, clock });
-      table.tryConsume('key');
-      const change = () => table.reconfigure({ limits: [{ rate: 20 }, {}] });
-      return { wait: () => table.wait('key'), change };
-    },
-  ],
+const WAITED: readonly (readonly [name: string, create: Create])[] = [
+  ...KINDS.flatMap(({ name, create, change }): [string, Create][] => {
+    if (change === undefined) return [];
+    const made = (clock: FailingClock) => {
+      const one = create({ limit: 2, refillMs: 200, clock, kernel: 'wasm' });
+      const taker = takerOf(one);
+      taker.tryConsume(2);
+      return { wait: () => taker.wait(), change: () => change(one, 1, 1) };
+    };
+    return [[name, made]];
+  }),
   [
     'allOf',
     (clock) => {
-      const { bucket, change } = bucketOf(clock);
-      const both = allOf(bucket, TokenBucket.create({ ...LIMIT, clock }));
-      return { wait: () => both.wait(), change };
-    },
-  ],
-  [
-    'a FixedWindow',
-    (clock) => {
-      const window = FixedWindow.create({ limit: 1, intervalMs: 100, clock });
-      window.tryConsume();
-      return { wait: () => window.wait(), change: () => window.reconfigure({ limit: 2 }) };
+      const bucket = TokenBucket.create({ rate: 10, burst: 1, initial: 0, clock });
+      const both = allOf(bucket, TokenBucket.create({ rate: 10, burst: 1, clock }));
+      return { wait: () => both.wait(), change: () => bucket.reconfigure({ rate: 20 }) };
     },
   ],
 ];
 
-it.each(WAITED)('waits on %s end, if the clock throws at any reading', async (_, create) => {
+it.each(WAITED)('waits on a %s end, if the clock throws at any reading', async (_, create) => {
   let failures = 0;
   for (;;) {
     const clock = new FailingClock();

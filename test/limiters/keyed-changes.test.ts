@@ -1,14 +1,10 @@
-import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { attach, KeyedFixedWindow, KeyedTokenBucket, ManualClock } from '../../src/index.ts';
+import { settled } from '../support/settled.ts';
 
 // A change means for a key what it means for a limiter of its own: see keyed-references.test.ts, too.
 
 const KERNELS = ['wasm', 'atomics'] as const;
-
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 5; turn++) await setImmediate();
-}
 
 describe.each(KERNELS)('a change of the limits of a table (%s)', (kernel) => {
   const base = () => ({ capacity: 20, clock: ManualClock.create(), kernel });
@@ -58,12 +54,12 @@ describe.each(KERNELS)('a change of the limits of a table (%s)', (kernel) => {
     const waits = [made.wait('ann'), other.wait('ann')];
     const over: number[] = [];
     for (const wait of waits) void wait.then(() => over.push(options.clock.nowMs));
-    await settle();
+    await settled();
     other.reconfigure({ rate: 1000 });
     for (const ms of [0.999, 1, 1.999, 2]) {
       options.clock.set(ms);
-      await settle();
-      await settle();
+      await settled();
+      await settled();
     }
     expect(over).toEqual([1, 2]);
     await Promise.all(waits);

@@ -43,7 +43,7 @@ describe('a handle', () => {
       const buffer = new SharedArrayBuffer(64 + 1280 + 32 * 32);
       const region = Region.create({ buffer });
       const made = create({ capacity: 32, region });
-      const from = made.handle.offset + KEYED.forgotten;
+      const from = made.handle.offset + KEYED.watermark;
       const noise = Uint8Array.from({ length: buffer.byteLength - from }, () => random.below(256));
       // Valid tags in every other round.
       if (round % 2 === 0)

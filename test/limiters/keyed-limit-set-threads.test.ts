@@ -3,9 +3,7 @@ import { KeyedLimitSet, ManualClock } from '../../src/index.ts';
 import { SetKeys } from '../oracle/keys.ts';
 import type { RateLimit } from '../oracle/limit-set.ts';
 import { KERNEL_MIXES } from '../support/kernels.ts';
-import { rush, terminateCallers, traffic } from '../support/key-threads.ts';
-import { keyName, newCounts } from '../support/key-traffic.ts';
-import { part } from '../support/random.ts';
+import { rush } from '../support/key-threads.ts';
 
 const THREADS = 4;
 /** The first holds back a burst, the second what follows. */
@@ -58,40 +56,4 @@ describe.each(KERNEL_MIXES)('four threads that rush for the same keys, $mix,', (
       expect(given.filter((tokens) => tokens < 5).length).toBeLessThan((rounds * keys) / 100);
     });
   });
-});
-
-test('four threads never admit a key more than any of its limits allows', async () => {
-  const keys = 400;
-  const calls = 100_000;
-  const clock = ManualClock.create();
-  // Soon full, so that entries are reclaimed continuously.
-  const limits = [
-    { rate: 2000, burst: 1 },
-    { rate: 1000, burst: 2 },
-  ] as const;
-  const made = create(50, clock, limits);
-  const given = newCounts(keys);
-  const stats = await traffic(made, { given, draw: 'even', calls });
-  for (const { rate, burst } of limits) {
-    expect(Math.max(...given)).toBeLessThanOrEqual(burst + (clock.now() * rate) / 1e6);
-  }
-  expect(stats.reclaimed).toBeGreaterThan(1000);
-});
-
-const KILLS = part(100, 10);
-
-test(`${KILLS} threads terminated at random leave a table in which the others go on`, async () => {
-  const clock = ManualClock.create();
-  const capacity = 60;
-  const made = create(capacity, clock);
-  const given = newCounts(500);
-  const end = await terminateCallers(made, given, KILLS);
-  await end();
-  clock.advance(1000);
-  for (let key = 0; key < capacity; key++) expect(made.consumeOrDrain(`new-${key}`, 99)).toBe(5);
-  expect(made.stats().entries).toBe(capacity);
-  for (const { rate, burst } of LIMITS) {
-    expect(Math.max(...given)).toBeLessThanOrEqual(burst + (clock.now() * rate) / 1e6);
-  }
-  expect(made.tryConsume(keyName(0))).toBe(true);
 });

@@ -15,6 +15,7 @@ function bytesOf(made: KeyedTokenBucket): number {
 
 const CAPACITY = part(1_000_000, 100_000);
 
+// docs/keys.md: "The table never grows"
 test(`a table of ${CAPACITY} holds as many keys, in 32 bytes each`, () => {
   const clock = ManualClock.create();
   const capacity = CAPACITY;

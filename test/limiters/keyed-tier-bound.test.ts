@@ -130,19 +130,17 @@ class Run {
 
 type Limit = { readonly rate: number; readonly burst: number };
 
-test.each(['wasm', 'atomics'] as const)(
-  'a key that changes tiers is admitted at most the largest burst, and the rates in force (%s)',
-  (kernel) => {
-    let promises = 0;
-    for (let run = 0; run < part(5000, 200); run++) {
-      const one = new Run(new Random(SEED + run * 3), kernel);
-      for (let i = 0; i < 80; i++) one.step();
-      expect(one.excess(), `seed ${SEED}, run ${run}`).toBeLessThan(TOLERANCE);
-      promises += one.promises;
-    }
-    expect(promises).toBeGreaterThan(100);
-  },
-);
+test('a key that changes tiers is admitted at most the largest burst, and the rates in force', () => {
+  let promises = 0;
+  for (let run = 0; run < part(5000, 200); run++) {
+    // That both targets do the same is checked elsewhere.
+    const one = new Run(new Random(SEED + run * 3), run % 2 === 0 ? 'wasm' : 'atomics');
+    for (let i = 0; i < 80; i++) one.step();
+    expect(one.excess(), `seed ${SEED}, run ${run}`).toBeLessThan(TOLERANCE);
+    promises += one.promises;
+  }
+  expect(promises).toBeGreaterThan(100);
+});
 
 test('what a promise leaves used stays used under a tier with a smaller burst', () => {
   const clock = ManualClock.create();

@@ -23,12 +23,12 @@ test.each([1, 3])(
     board.walk();
     // Threads with less than n in stock have asked the bucket and could not get the rest.
     const most = (n - 1) * THREADS;
-    for (let moves = 0; moves < 20 || bucket.stats().lostRaces === 0; moves++) {
+    for (let moves = 0; moves < 20 || bucket.stats().failedExchanges === 0; moves++) {
       const wanted = 10_000 + moves * 750;
       expect(board.admitted).toBeLessThanOrEqual(wanted);
       expect(board.admitted).toBeGreaterThanOrEqual(wanted - n - most);
       if (n === 1) expect(board.admitted).toBe(wanted);
-      expect(moves, 'moves without a lost race').toBeLessThan(MOST_ROUNDS);
+      expect(moves, 'moves without a failed exchange').toBeLessThan(MOST_ROUNDS);
       board.walk((moves + 1) * 750);
     }
     board.stop();
@@ -62,10 +62,10 @@ test('four threads with leases that reconfigure while they spend get exactly the
     expect(board.admitted).toBe(wanted);
   };
   spendAll(100_000);
-  for (let round = 0; round < 10 || bucket.stats().lostRaces === 0; round++) {
+  for (let round = 0; round < 10 || bucket.stats().failedExchanges === 0; round++) {
     bucket.returnTokens(5000);
     spendAll(100_000 + 5000 * (round + 1));
-    expect(round, 'rounds without a lost race').toBeLessThan(MOST_ROUNDS);
+    expect(round, 'rounds without a failed exchange').toBeLessThan(MOST_ROUNDS);
   }
   board.stop();
   await done;

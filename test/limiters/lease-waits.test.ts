@@ -14,6 +14,7 @@ describe('a wait on a lease', () => {
     expect([lease.stock, bucket.balance()]).toEqual([0, 0]);
   });
 
+  // docs/tuning.md: "If they are too few, the stock goes back"
   test('for more waits in order on the bucket for the missing tokens', async () => {
     const { clock, lease, bucket } = leased({ rate: 10, burst: 10 }, 8);
     lease.tryConsume();

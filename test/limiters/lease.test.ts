@@ -20,6 +20,7 @@ describe('a lease', () => {
     expect([lease.stock, bucket.available(), bucket.stats().calls]).toEqual([63, 872, 2]);
   });
 
+  // docs/tuning.md: "A lease never takes more than half"
   test('takes at most half of the available tokens, unless a call needs more', () => {
     const { bucket, lease } = leased({ rate: 10, burst: 11 }, 64);
     lease.tryConsume();
@@ -165,6 +166,7 @@ describe('the bound with leases', () => {
     expect(spent).toBe(100 + 3 * 15);
   });
 
+  // docs/tuning.md: "In any interval of t seconds at most burst + rate x t + leases"
   test(`burst + rate x t + leases x size, holds in every interval (ZEROTIME_SEED=${SEED})`, () => {
     const random = new Random(SEED);
     const rate = 100;

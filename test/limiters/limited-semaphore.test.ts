@@ -142,6 +142,7 @@ describe.each(TARGETS)('a semaphore and a bucket, with kernel %s,', (kernel) => 
     permit.release();
   });
 
+  // docs/permits.md: "Callers of one object are served in order, and at most one"
   test('keeps the tokens of one caller at most while permits are short, and none is lost', async () => {
     const { both, bucket, clock, semaphore } = create({ permits: 1, burst: 1 });
     bucket.charge(2);

@@ -201,7 +201,7 @@ describe.each(['wasm', 'atomics'] as const)('rate 0, with kernel %s,', (kernel) 
   test('is over for a blocked thread within a second, even if the resuming thread died before it rang', () => {
     const { clock, bucket } = made({ rate: 0, burst: 1, initial: 0 });
     const terminated = TokenBucket.attach(structuredClone(bucket.handle));
-    terminated.changes.ring = () => undefined;
+    terminated.changes.fire = () => undefined;
     const looks: number[] = [];
     clock.sleepSync = (untilUs) => {
       if (looks.length === 0) terminated.reconfigure({ rate: 10 });

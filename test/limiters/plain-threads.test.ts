@@ -21,7 +21,7 @@ test.each([
     const { memory } = PlainBucket.create({ rate, burst, clock });
     const board = Board.for(THREADS);
     const lost = new SharedArrayBuffer(4);
-    const lostRaces = () => Atomics.load(new Int32Array(lost), 0);
+    const failedExchanges = () => Atomics.load(new Int32Array(lost), 0);
     const crew = await Crew.start<PlainJob, void>('plain-hammer', THREADS);
     const job = { memory, rate, burst, clock: clock.handle, board: board.buffer, lost };
     const done = crew.run(job);
@@ -34,9 +34,9 @@ test.each([
     do {
       board.walk(...Array.from({ length: MOVES_OF_A_LEG }, () => (++moves / 2) * tokenMs));
       expect(board.admitted, `after move ${moves}`).toBe(burst + Math.floor(moves / 2));
-    } while (lostRaces() < ENOUGH_LOST && moves < MOST_LEGS * MOVES_OF_A_LEG);
+    } while (failedExchanges() < ENOUGH_LOST && moves < MOST_LEGS * MOVES_OF_A_LEG);
     board.stop();
     await done;
-    expect(lostRaces(), 'races lost: without them nothing was shown').toBeGreaterThan(0);
+    expect(failedExchanges(), 'races lost: without them nothing was shown').toBeGreaterThan(0);
   },
 );

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { type KernelName, ManualClock, type Reservation } from '../../src/index.ts';
 import { mostBeyond, type Returned } from '../oracle/bound.ts';
-import { type Limit, type Make, PROMISING, type Subject } from '../support/promising.ts';
+import type { Limit } from '../support/kinds.ts';
+import { type Make, PROMISING, type Subject } from '../support/promising.ts';
+import { expectSame } from '../support/quick.ts';
 import { part, Random, SEED } from '../support/random.ts';
 
 // The bound of each limit in EVERY interval of granted instants, for every limiter that can promise:
@@ -170,31 +172,32 @@ class Run {
   }
 }
 
+// README.md: "In any interval of length t, a bucket admits at most burst + rate x t"
+// docs/keys.md: "A change never admits more than the limits before and after it allow"
 describe('in every interval of granted instants, each limit admits at most burst + rate * t', () => {
   for (const [name, { make, counts }] of Object.entries(PROMISING)) {
-    for (const [at, kernel] of KERNELS.entries()) {
-      it(`a ${name} whose limits change while tokens are promised, returned, cancelled and charged (${kernel})`, () => {
-        let promises = 0;
-        let admitted = 0;
-        for (let run = 0; run < part(5000, 100); run++) {
-          // The targets have other runs each: that they do the same is checked elsewhere.
-          const random = new Random(SEED + (KERNELS.length * run + at) * 7);
-          const one = new Run(random, make, random.pick(counts), kernel);
-          for (let i = 0; i < 80; i++) one.step();
-          promises += one.promises;
-          // A promise counts only once it is due.
-          admitted += one.finish() === 0 ? one.admitted.length : 0;
-          const label = `seed ${SEED}, run ${run}`;
-          expect(one.overtaken, `${label}: promises overtaken`).toBe(0);
-          const count = one.history[0]?.limits.length ?? 0;
-          for (let limit = 0; limit < count; limit++) {
-            const { over, text } = one.excess(limit);
-            expect(over, `${label}, limit ${limit} of ${count}: ${text}`).toBeLessThan(TOLERANCE);
-          }
+    it(`a ${name} whose limits change while tokens are promised, returned, cancelled and charged`, () => {
+      let promises = 0;
+      let admitted = 0;
+      for (let run = 0; run < part(5000, 100); run++) {
+        const random = new Random(SEED + run * 7);
+        // That both targets do the same is checked elsewhere.
+        const one = new Run(random, make, random.pick(counts), KERNELS[run % 2] ?? 'wasm');
+        for (let i = 0; i < 80; i++) one.step();
+        promises += one.promises;
+        // A promise counts only once it is due.
+        admitted += one.finish() === 0 ? one.admitted.length : 0;
+        const label = `seed ${SEED}, run ${run}`;
+        expectSame(one.overtaken, 0, `${label}: promises overtaken`);
+        const count = one.history[0]?.limits.length ?? 0;
+        for (let limit = 0; limit < count; limit++) {
+          const { over, text } = one.excess(limit);
+          if (over < TOLERANCE) continue;
+          expect(over, `${label}, limit ${limit} of ${count}: ${text}`).toBeLessThan(TOLERANCE);
         }
-        expect(promises).toBeGreaterThan(100);
-        expect(admitted).toBeGreaterThan(promises);
-      }, 600_000);
-    }
+      }
+      expect(promises).toBeGreaterThan(100);
+      expect(admitted).toBeGreaterThan(promises);
+    }, 600_000);
   }
 });

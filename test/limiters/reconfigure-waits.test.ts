@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import {
   LeakyBucket,
@@ -10,13 +9,10 @@ import {
 import { Crew } from '../support/crew.ts';
 import { Gate } from '../support/gate.ts';
 import { handleFor, KERNEL_MIXES } from '../support/kernels.ts';
+import { settled } from '../support/settled.ts';
 import type { SleepJob, Slept } from '../workers/sleeper.ts';
 
 const timedOut = expect.objectContaining({ code: 'ERR_RATE_LIMIT_TIMEOUT' });
-
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 5; turn++) await setImmediate();
-}
 
 /** The clock's time when each of these waits ends. */
 function ends(clock: ManualClock, waits: readonly Promise<unknown>[]): (number | undefined)[] {
@@ -44,7 +40,7 @@ describe.each(KERNEL_MIXES)('a wait of $mix kernels', ({ kernels }) => {
     other.reconfigure({ rate: 1000 });
     for (const ms of [1019.999, 1020, 1029.999, 1030, 1030.999, 1031]) {
       clock.set(ms);
-      await settle();
+      await settled();
     }
     expect(over).toEqual([1020, 1030, 1031]);
   });
@@ -56,7 +52,7 @@ describe.each(KERNEL_MIXES)('a wait of $mix kernels', ({ kernels }) => {
     other.reconfigure({ rate: 1 });
     for (const ms of [500, 600, 4099.999, 4100, 5099.999, 5100]) {
       clock.set(ms);
-      await settle();
+      await settled();
     }
     expect(over).toEqual([4100, 5100]);
   });
@@ -64,7 +60,7 @@ describe.each(KERNEL_MIXES)('a wait of $mix kernels', ({ kernels }) => {
   test('ends without a move of the clock when the limit becomes infinite', async () => {
     const { clock, bucket, other } = emptied({ rate: 1e-6, burst: 100 });
     const wait = bucket.wait(100);
-    await settle();
+    await settled();
     other.reconfigure({ rate: Number.POSITIVE_INFINITY });
     await wait;
     expect(clock.nowMs).toBe(0);
@@ -88,12 +84,12 @@ describe.each(KERNEL_MIXES)('a wait of $mix kernels', ({ kernels }) => {
       const over = ends(clock, [bucket.wait(2)]);
       for (const ms of [301, 1549]) {
         clock.set(ms);
-        await settle();
+        await settled();
       }
       expect(looks).toBeGreaterThanOrEqual(at);
       expect(over).toEqual([undefined]);
       clock.set(3000);
-      await settle();
+      await settled();
       expect(over).toEqual([3000]);
     },
   );
@@ -103,7 +99,7 @@ describe.each(KERNEL_MIXES)('a wait of $mix kernels', ({ kernels }) => {
     const wait = bucket.wait(10, { timeoutMs: 1500 });
     other.reconfigure({ rate: 8 });
     clock.set(10);
-    await settle();
+    await settled();
     other.reconfigure({ rate: 5 });
     await expect(wait).rejects.toEqual(timedOut);
     expect(bucket.balance()).toBeCloseTo(0.08 - 10, 6);
@@ -126,7 +122,7 @@ describe.each(KERNEL_MIXES)('a wait of $mix kernels', ({ kernels }) => {
     const { clock, bucket, other } = emptied({ rate: 10, burst: 100 });
     const wait = bucket.wait(10, { timeoutMs: 2000 });
     other.reconfigure({ rate: 5 });
-    await settle();
+    await settled();
     clock.set(2000);
     await wait;
     expect(bucket.balance()).toBe(0);
@@ -146,7 +142,7 @@ describe.each(KERNEL_MIXES)('a wait of $mix kernels', ({ kernels }) => {
     const abort = new AbortController();
     const wait = bucket.wait(10, { signal: abort.signal });
     other.reconfigure({ rate: 20 });
-    await settle();
+    await settled();
     expect(bucket.balance()).toBe(-10);
     abort.abort(new Error('enough'));
     await expect(wait).rejects.toThrow('enough');
@@ -200,11 +196,11 @@ test('a leaky bucket keeps its queue when its rate changes', async () => {
   const clock = ManualClock.create();
   const pace = LeakyBucket.create({ rate: 1, clock });
   const over = ends(clock, [pace.wait(), pace.wait(), pace.wait()]);
-  await settle();
+  await settled();
   pace.reconfigure({ rate: 100 });
   for (const ms of [10, 20]) {
     clock.set(ms);
-    await settle();
+    await settled();
   }
   expect(over).toEqual([0, 10, 20]);
 });
@@ -229,9 +225,9 @@ test('one change wakes all of a hundred waits', async () => {
   const clock = ManualClock.create();
   const bucket = TokenBucket.create({ rate: 1, burst: 100, initial: 0, clock });
   const waits = Array.from({ length: 100 }, () => bucket.wait());
-  await settle();
+  await settled();
   bucket.reconfigure({ rate: 100 });
-  await settle();
+  await settled();
   bucket.reconfigure({ rate: 1e6 });
   clock.set(0.1);
   await Promise.all(waits);

@@ -85,6 +85,7 @@ function agreesWithTheReference(start: Start): void {
   fc.assert(property, WALKS);
 }
 
+// README.md: "It holds (now - zero-time) x rate tokens, at most the burst."
 describe(`every answer in a random walk matches the reference's (ZEROTIME_SEED=${SEED})`, () => {
   test('of a continuous bucket, to the last bit', () => {
     const limit = fc.record({ rate: exactRate, burst: exactBurst });

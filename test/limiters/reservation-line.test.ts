@@ -31,7 +31,7 @@ describe.each(Object.entries(LINES))('the callers that wait for %s', (_, make) =
     expect(bucket.waiting).toBe(0);
     expect(getEventListeners(signal, 'abort')).toEqual([]);
     expect(clock.advanceToNext()).toBe(false);
-    expect(bucket.changes.endStaleWait(), 'the bell rings for nobody').toBe(true);
+    expect(bucket.changes.endStaleWait(), 'the event fires for nobody').toBe(true);
   });
 
   it('move together when the limit changes, and keep their order', async () => {

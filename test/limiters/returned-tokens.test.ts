@@ -44,6 +44,7 @@ test.each(CANCELS)('a reservation of a %s after tokens were returned', (name, in
 });
 
 describe.each(['wasm', 'atomics'] as const)('returned tokens, with kernel %s,', (kernel) => {
+  // docs/guide.md: "Waiting callers move up, in order."
   test('wake the next in line at once, on all threads', async () => {
     const clock = ManualClock.create();
     const bucket = TokenBucket.create({ rate: 1, burst: 1, clock, kernel });

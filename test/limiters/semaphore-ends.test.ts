@@ -79,6 +79,7 @@ test('any number of semaphores watch a worker with one listener', () => {
   worker.emit('exit');
 });
 
+// docs/permits.md: "At most 8,192 callers can hold permits"
 test('no permit is available while 8,192 callers hold permits, however many permits are left', () => {
   const semaphore = Semaphore.create({ permits: 65_535 });
   const permits = [];

@@ -45,6 +45,7 @@ describe.each(TARGETS)('a semaphore, with kernel %s,', (kernel) => {
     expect(semaphore.tryAcquire()).toBeDefined();
   });
 
+  // docs/outgoing.md: "Permits are served in order across all threads."
   test('has one count and one queue for all objects on a handle', async () => {
     const semaphore = create({ permits: 2 });
     const other = Semaphore.attach(structuredClone(semaphore.handle));

@@ -1,6 +1,14 @@
 import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { attach, HandleError, Region, Semaphore, type SemaphoreOptions } from '../../src/index.ts';
+import {
+  attach,
+  HandleError,
+  ManualClock,
+  type Permit,
+  Region,
+  Semaphore,
+  type SemaphoreOptions,
+} from '../../src/index.ts';
 import { settled } from '../support/settled.ts';
 
 const TARGETS = ['wasm', 'atomics'] as const;
@@ -46,6 +54,7 @@ describe.each(TARGETS)('a semaphore, with kernel %s,', (kernel) => {
     expect(semaphore.available()).toBe(1);
   });
 
+  // docs/permits.md: "At most 10 queries are in flight"
   test('runs functions, at most as many at once as there are permits', async () => {
     const semaphore = create({ permits: 3 });
     let inside = 0;
@@ -104,7 +113,7 @@ describe.each(TARGETS)('a semaphore, with kernel %s,', (kernel) => {
       calls: 2,
       admitted: 2,
       refused: 1,
-      lostRaces: 0,
+      failedExchanges: 0,
       waiting: 0,
     });
     expect(() => create({ permits: 1 }).stats()).toThrow('stats: true');
@@ -125,5 +134,93 @@ describe.each(TARGETS)('a semaphore, with kernel %s,', (kernel) => {
     expect(() => Semaphore.attach({ ...semaphore.handle, offset: 128 })).toThrow(HandleError);
     region.i32.fill(7, semaphore.handle.offset / 4 + 6, semaphore.handle.offset / 4 + 14);
     expect(() => Semaphore.attach(semaphore.handle)).toThrow('configuration is invalid');
+  });
+});
+
+test.each<[options: unknown, error: typeof TypeError | typeof RangeError, message: string]>([
+  [{}, TypeError, 'permits must be an integer at least 0 and at most 65535, got undefined'],
+  [{ permits: 1.5 }, RangeError, 'permits must be an integer'],
+  [{ permits: 65_536 }, RangeError, 'permits must be an integer'],
+  [{ permits: 5, maxPermits: 4 }, RangeError, 'maxPermits must be an integer at least 5'],
+  [{ permits: 5, holdMs: 0 }, RangeError, 'holdMs must be a number at least 1'],
+  [{ permits: 5, permit: 1 }, TypeError, 'did you mean permits?'],
+])('options %j throw', (options, error, message) => {
+  const create = () => Semaphore.create(options as SemaphoreOptions);
+  expect(create).toThrow(error);
+  expect(create).toThrow(message);
+});
+
+test('arguments of the wrong type throw', async () => {
+  const semaphore = Semaphore.create({ permits: 5 });
+  expect(() => semaphore.tryAcquire(0)).toThrow(
+    'n must be an integer at least 1 and at most 65535, got 0',
+  );
+  expect(() => semaphore.tryAcquire(2 ** 32 + 1)).toThrow('at most 65535');
+  expect(() => semaphore.tryAcquire('1' as never)).toThrow(TypeError);
+  await expect(semaphore.acquire(1.5)).rejects.toThrow(RangeError);
+  await expect(semaphore.acquire(1, { timeout: 5 } as never)).rejects.toThrow('timeoutMs?');
+  await expect(semaphore.run(5 as never)).rejects.toThrow('action must be a function, got 5');
+  expect(() => semaphore.watch({} as never)).toThrow('worker must be a Worker');
+  const ended = { threadId: -1, once: () => undefined };
+  expect(() => semaphore.watch(ended)).toThrow('worker.threadId must be an integer at least 1');
+  expect(() => semaphore.reconfigure({ permit: 1 } as never)).toThrow('did you mean permits?');
+});
+
+test('watch throws if threads do not know their ids', () => {
+  const semaphore = Semaphore.create({ permits: 1 });
+  const worker = { threadId: 1, once: () => undefined };
+  const known = process.getBuiltinModule;
+  process.getBuiltinModule = undefined as never;
+  try {
+    expect(() => semaphore.watch(worker)).toThrow('requires Node.js 20.16');
+  } finally {
+    process.getBuiltinModule = known;
+  }
+});
+
+describe.each(TARGETS)('a semaphore with holdMs, with kernel %s,', (kernel) => {
+  const create = (options: SemaphoreOptions) => Semaphore.create({ kernel, ...options });
+  test('takes a permit back that is held too long, and refuses its release', async () => {
+    const clock = ManualClock.create();
+    const semaphore = create({ permits: 2, holdMs: 100, clock });
+    const permits = [semaphore.tryAcquire(), semaphore.tryAcquire()];
+    clock.advance(99);
+    permits[0]?.release();
+    expect(semaphore.tryAcquire()).toBeDefined();
+    expect(semaphore.tryAcquire()).toBeUndefined();
+    clock.advance(1);
+    expect([semaphore.available(), semaphore.inUse()]).toEqual([1, 1]);
+    const expired = expect.objectContaining({ code: 'ERR_PERMIT_EXPIRED' });
+    expect(() => permits[1]?.release()).toThrow(expired);
+    expect([semaphore.available(), semaphore.inUse()]).toEqual([1, 1]);
+  });
+
+  test('refuses a late release before any other call has noticed, and returns the permit once', () => {
+    const clock = ManualClock.create();
+    const semaphore = create({ permits: 1, holdMs: 100, clock });
+    const permit = semaphore.tryAcquire();
+    clock.advance(100);
+    expect(() => permit?.release()).toThrow('longer than holdMs');
+    expect(semaphore.available()).toBe(1);
+  });
+
+  test('wakes waiting callers, and blocks no longer than that', async () => {
+    const clock = ManualClock.create();
+    const semaphore = create({ permits: 1, holdMs: 100, clock });
+    semaphore.tryAcquire();
+    const wait = semaphore.acquire();
+    await settled(20);
+    clock.advance(100);
+    const permit: Permit = await wait;
+    clock.advance(100);
+    expect(semaphore.acquireSync()?.n).toBe(1);
+    expect(() => permit.release()).toThrow('longer than holdMs');
+  });
+
+  test('has run reject if its function takes longer', async () => {
+    const clock = ManualClock.create();
+    const semaphore = create({ permits: 1, holdMs: 100, clock });
+    const slow = semaphore.run(() => clock.advance(100));
+    await expect(slow).rejects.toThrow('longer than holdMs');
   });
 });

@@ -2,37 +2,14 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { attach, HandleError, ManualClock, Region, Sometimes } from '../../src/index.ts';
 import { SOMETIMES } from '../../src/memory/layout.ts';
+import { SometimesOracle } from '../oracle/sometimes.ts';
 import { Crew } from '../support/crew.ts';
 import { Gate } from '../support/gate.ts';
 import { KERNEL_MIXES } from '../support/kernels.ts';
 import type { OccasionalJob } from '../workers/occasional.ts';
 
-/** Go's rate.Sometimes, without its mutex. */
-class GoSometimes {
-  readonly #options: { first: number; every: number; intervalMs: number };
-  #count = 0;
-  #lastMs: number;
-
-  constructor(options: { first: number; every: number; intervalMs: number }, createdMs: number) {
-    this.#options = options;
-    this.#lastMs = createdMs;
-  }
-
-  isDue(nowMs: number): boolean {
-    const { first, every, intervalMs } = this.#options;
-    const due =
-      this.#count === 0 ||
-      (first > 0 && this.#count < first) ||
-      (every > 0 && this.#count % every === 0) ||
-      (intervalMs > 0 && nowMs - this.#lastMs >= intervalMs);
-    // Unlike Go: after a step back no call is due, and the next one is not due earlier.
-    if (due && intervalMs > 0) this.#lastMs = Math.max(this.#lastMs, nowMs);
-    this.#count++;
-    return due;
-  }
-}
-
 describe.each(['wasm', 'atomics'] as const)('Sometimes, with kernel %s', (kernel) => {
+  // docs/guide.md: "This acts on the first two calls"
   it.each([
     [{}, 'x.........'],
     [{ first: 3 }, 'xxx.......'],
@@ -55,6 +32,7 @@ describe.each(['wasm', 'atomics'] as const)('Sometimes, with kernel %s', (kernel
     expect(acted.join('')).toBe(pattern);
   });
 
+  // docs/choosing.md: "It selects some of many calls, across all threads"
   it('behaves as in Go, even long after its counts were folded, and when the clock steps back', () => {
     const small = fc.integer({ min: 0, max: 6 });
     fc.assert(
@@ -64,7 +42,7 @@ describe.each(['wasm', 'atomics'] as const)('Sometimes, with kernel %s', (kernel
         (options, moves) => {
           const clock = ManualClock.create({ nowMs: 100 });
           const ours = Sometimes.create({ ...options, clock, kernel });
-          const gos = new GoSometimes(options, clock.nowMs);
+          const gos = new SometimesOracle(options, clock.nowMs);
           for (const ms of moves) {
             clock.set(clock.nowMs + ms);
             expect(ours.isDue()).toBe(gos.isDue(clock.nowMs));

@@ -1,20 +1,16 @@
 import { getEventListeners } from 'node:events';
-import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { LeakyBucket, ManualClock, TokenBucket } from '../../src/index.ts';
 import { timers as loop } from '../../src/memory/runtime.ts';
 import { SEED } from '../support/random.ts';
+import { settled } from '../support/settled.ts';
 
 const timers = () => process.getActiveResourcesInfo().filter((one) => one === 'Timeout').length;
 const timedOut = expect.objectContaining({
   name: 'RateLimitError',
   code: 'ERR_RATE_LIMIT_TIMEOUT',
 });
-
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 5; turn++) await setImmediate();
-}
 
 function emptied(limit: { rate: number; burst: number }) {
   const clock = ManualClock.create();
@@ -35,22 +31,7 @@ describe('a wait', () => {
     expect(bucket.balance()).toBeLessThan(1.001);
   });
 
-  test('ends when its tokens are available, and not before', async () => {
-    const { clock, bucket } = emptied({ rate: 10, burst: 5 });
-    let overAt: number | undefined;
-    const wait = bucket.wait(2).then(() => {
-      overAt = clock.nowMs;
-    });
-    for (const ms of [1, 100, 199, 199.999]) {
-      clock.set(ms);
-      await settle();
-    }
-    expect(overAt).toBe(undefined);
-    clock.set(200);
-    await wait;
-    expect(overAt).toBe(200);
-  });
-
+  // docs/choosing.md: "Buckets accept fractional tokens"
   test('is served in order, so that a large one does not starve', async () => {
     const { clock, bucket } = emptied({ rate: 1000, burst: 100 });
     const served: string[] = [];
@@ -61,7 +42,7 @@ describe('a wait', () => {
     expect(bucket.tryConsume(), 'nobody passes those who wait').toBe(false);
     for (const [i, ms] of [1, 101, 102, 104].entries()) {
       clock.set(ms - 0.001);
-      await settle();
+      await settled();
       clock.set(ms);
       await waits[i];
     }
@@ -175,14 +156,6 @@ describe('an aborted wait', () => {
     },
   );
 
-  test('that was aborted before it began takes nothing', async () => {
-    const { bucket } = emptied({ rate: 10, burst: 5 });
-    const signal = AbortSignal.abort('before');
-    await expect(bucket.wait(2, { signal })).rejects.toBe('before');
-    expect(bucket.balance()).toBe(0);
-    expect(getEventListeners(signal, 'abort')).toEqual([]);
-  });
-
   test('can last 34 days, although setTimeout counts at most 24.8', async () => {
     const started = vi.spyOn(loop, 'start');
     const bucket = TokenBucket.create({ rate: 1e-6, burst: 3, initial: 0 });
@@ -193,10 +166,34 @@ describe('an aborted wait', () => {
     });
     const delays = started.mock.calls.map(([, ms]) => ms);
     expect(delays).toEqual([2 ** 31 - 1]);
-    await settle();
+    await settled();
     expect(over).toBe(false);
     controller.abort('enough');
     await expect(wait).rejects.toBe('enough');
     expect(bucket.balance()).toBeGreaterThanOrEqual(0);
+  });
+});
+
+describe('a blocking wait on a bucket', () => {
+  /** The next sleep is woken at once, after `early`; later ones last their full time. */
+  const wakeEarly = (clock: ManualClock, early: () => void) =>
+    vi
+      .spyOn(clock, 'sleepSync')
+      .mockImplementation((untilUs) => void clock.set(untilUs / 1000))
+      .mockImplementationOnce(early);
+
+  test('that is woken early goes back to sleep until its instant', () => {
+    const { clock, bucket } = emptied({ rate: 10, burst: 5 });
+    const sleep = wakeEarly(clock, () => void clock.set(50));
+    expect(bucket.waitSync(2)).toBe(true);
+    expect(clock.nowMs).toBe(200);
+    expect(sleep).toHaveBeenCalledTimes(2);
+  });
+
+  test('ends at its new instant when the limit changes, even at the end of its timeout', () => {
+    const { clock, bucket } = emptied({ rate: 10, burst: 5 });
+    wakeEarly(clock, () => bucket.reconfigure({ rate: 2 }));
+    expect(bucket.waitSync(2, { timeoutMs: 1000 })).toBe(true);
+    expect(clock.nowMs).toBe(1000);
   });
 });

@@ -1,48 +1,24 @@
 import { describe, expect, it } from 'vitest';
-import {
-  allOf,
-  FixedWindow,
-  LeakyBucket,
-  type Limiter,
-  type LimiterStats,
-  ManualClock,
-  SlidingLog,
-  SlidingWindow,
-  TokenBucket,
-} from '../../src/index.ts';
+import { ManualClock, TokenBucket } from '../../src/index.ts';
 import { KeyedTokenBucket } from '../../src/keyed.ts';
+import { KINDS, takerOf } from '../support/kinds.ts';
 import { settled } from '../support/settled.ts';
 
-interface Counted extends Limiter {
-  stats?(): LimiterStats;
-}
-
 /** Each has one token after 100 ms, and one more after each further 100 ms. */
-const MAKES: Readonly<Record<string, (clock: ManualClock) => Counted>> = {
-  TokenBucket: (clock) =>
-    TokenBucket.create({ rate: 10, burst: 2, initial: 0, clock, stats: true }),
-  LeakyBucket(clock) {
-    const pace = LeakyBucket.create({ rate: 10, clock, stats: true });
-    pace.tryConsume();
-    return pace;
+const EMPTIED = KINDS.map(({ name, create }) => ({
+  name,
+  make(clock: ManualClock) {
+    const made = { limit: 1, refillMs: 100, clock, kernel: 'wasm', stats: true } as const;
+    const limiter = takerOf(create(made));
+    limiter.tryConsume();
+    return limiter;
   },
-  'a key': (clock) => emptied(KeyedTokenBucket.create({ ...KEYED, clock }).for('ann')),
-  allOf: (clock) => allOf(TokenBucket.create({ rate: 10, burst: 1, initial: 0, clock })),
-  FixedWindow: (clock) => emptied(FixedWindow.create({ ...WINDOW, clock })),
-  SlidingWindow: (clock) => emptied(SlidingWindow.create({ ...WINDOW, slots: 1, clock })),
-  SlidingLog: (clock) => emptied(SlidingLog.create({ ...WINDOW, clock })),
-};
+}));
 
 const KEYED = { rate: 10, burst: 1, capacity: 100 } as const;
-const WINDOW = { limit: 1, intervalMs: 100, stats: true } as const;
 const FULL = { code: 'ERR_QUEUE_FULL', name: 'RateLimitError' };
 
-function emptied<T extends Limiter>(limiter: T): T {
-  limiter.tryConsume();
-  return limiter;
-}
-
-describe.each(Object.entries(MAKES))('waiting for %s', (_, make) => {
+describe.each(EMPTIED)('waiting for a $name', ({ make }) => {
   it('resolves with the milliseconds that it lasted, by the clock of the limiter', async () => {
     const clock = ManualClock.create({ nowMs: 1e6 });
     const limiter = make(clock);

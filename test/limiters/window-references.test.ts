@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ManualClock } from '../../src/index.ts';
+import { WindowThread } from '../oracle/windows.ts';
 import { part } from '../support/random.ts';
 import { WINDOW_KERNELS } from '../support/window-kinds.ts';
 
@@ -58,17 +59,12 @@ describe.each(WINDOW_KERNELS)(
             ...{ initial, maxLimit: MAX_LIMIT },
           });
           const threads = [made, attach(made.handle)];
-          /** What each thread took at the place where it took last. */
-          const mine = threads.map(() => ({ place: '', n: 0 }));
           for (const thread of threads) expect(thread.kernelName).toBe(kernel);
           const model = reference(limit);
+          const exact = threads.map(() => new WindowThread(model));
           let nowUs = 0;
           const taken = limit.limit - initial;
           if (taken > 0) model.attempt(taken, taken, nowUs);
-          const note = (by: number, n: number) => {
-            const last = mine[by]?.place === model.place ? (mine[by]?.n ?? 0) : 0;
-            if (n > 0) mine[by] = { place: model.place, n: last + n };
-          };
           for (const step of steps) {
             if (step.step === 'advance' || step.step === 'step back') {
               nowUs += step.step === 'advance' ? step.us : -step.us;
@@ -77,23 +73,19 @@ describe.each(WINDOW_KERNELS)(
               clock.set((bornUs + nowUs) / 1000);
               continue;
             }
-            const limiter = threads[step.by];
-            if (limiter === undefined) throw new Error('there are two threads');
+            const [limiter, thread] = [threads[step.by], exact[step.by]];
+            if (limiter === undefined || thread === undefined)
+              throw new Error('there are two threads');
             if (step.step === 'tryConsume') {
               // 0 needs no clock.
-              const taken = step.n > 0 ? model.attempt(step.n, step.n, nowUs) : 0;
+              const taken = step.n > 0 ? thread.attempt(step.n, step.n, nowUs) : 0;
               expect(limiter.tryConsume(step.n)).toBe(taken === step.n);
-              note(step.by, taken);
             } else if (step.step === 'consumeOrDrain') {
-              const taken = step.n === 0 ? 0 : model.attempt(1, step.n, nowUs);
+              const taken = step.n === 0 ? 0 : thread.attempt(1, step.n, nowUs);
               expect(limiter.consumeOrDrain(step.n)).toBe(taken);
-              note(step.by, taken);
             } else if (step.step === 'return') {
-              const { place, n } = mine[step.by] ?? { place: '', n: 0 };
               if (limiter.returnTokens === undefined) continue;
-              const returned = model.giveBack(Math.min(step.n, n), place, nowUs);
-              expect(limiter.returnTokens(step.n)).toBe(returned);
-              mine[step.by] = { place, n: n - returned };
+              expect(limiter.returnTokens(step.n)).toBe(thread.giveBack(step.n, nowUs));
             } else if (step.step === 'reconfigure') {
               limit = { ...limit, ...step.change };
               model.reconfigure(limit.limit, limit.intervalUs, nowUs);
@@ -110,9 +102,8 @@ describe.each(WINDOW_KERNELS)(
               expect(limiter.available()).toBe(model.available(nowUs));
             } else {
               const retryUs = model.retryUs(step.n, nowUs);
-              const allowed = model.attempt(step.n, step.n, nowUs) === step.n;
+              const allowed = thread.attempt(step.n, step.n, nowUs) === step.n;
               const decision = limiter.decide(step.n);
-              if (allowed) note(step.by, step.n);
               expect(decision).toMatchObject({
                 allowed,
                 limit: limit.limit,

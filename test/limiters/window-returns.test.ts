@@ -1,5 +1,6 @@
-import { describe, expect, it } from 'vitest';
-import { ManualClock } from '../../src/index.ts';
+import { afterEach, describe, expect, it } from 'vitest';
+import { FixedWindow, ManualClock } from '../../src/index.ts';
+import { Preemption } from '../support/preemption.ts';
 import { WINDOW_KERNELS } from '../support/window-kinds.ts';
 
 const OPTIONS = { limit: 4, intervalMs: 100, slots: 4, maxLimit: 20 };
@@ -7,6 +8,7 @@ const OPTIONS = { limit: 4, intervalMs: 100, slots: 4, maxLimit: 20 };
 describe.each(WINDOW_KERNELS)(
   '$kind, allowDoubleBurst $allowDoubleBurst, with kernel $kernel',
   ({ kind, create, attach, allowDoubleBurst }) => {
+    // docs/guide.md: "Buckets can always take tokens back, windows only"
     it('takes tokens back where that is exact', () => {
       const clock = ManualClock.create();
       const limiter = create({ ...OPTIONS, clock });
@@ -61,3 +63,67 @@ describe.each(WINDOW_KERNELS)(
     });
   },
 );
+
+/** Tokens of a window, and a way to give them back. */
+function taken(window: FixedWindow, n: number) {
+  if (!window.take(n)) return undefined;
+  const receipt = window.receipt();
+  return { cancel: () => window.giveBack(n, receipt) };
+}
+
+describe('tokens returned while another thread opens the next window', () => {
+  let preemption: Preemption | undefined;
+  afterEach(() => {
+    preemption?.restore();
+  });
+
+  it('are not taken again in the old window once the new one has begun', () => {
+    preemption = new Preemption();
+    for (let at = 2; at < 24; at++) {
+      const clock = ManualClock.create();
+      const options = { limit: 2, intervalMs: 100, clock, allowDoubleBurst: at % 2 === 0 };
+      const window = FixedWindow.create(options);
+      const opener = preemption.check(FixedWindow.attach(structuredClone(window.handle)));
+      window.tryConsume();
+      const grant = taken(window, 1);
+      clock.set(100);
+      let again = 0;
+      const opened = preemption.call(
+        () => opener.tryConsume(),
+        at >> 1,
+        () => {
+          // If the return left no trace, the word would now equal the one that the opener loaded.
+          if (grant?.cancel() && window.tryConsume()) again++;
+        },
+      );
+      expect(opened).toBe(true);
+      // All of this happens at 100 ms: one window's worth.
+      expect(1 + again + window.consumeOrDrain(2) + window.consumeOrDrain(2)).toBe(2);
+    }
+  });
+
+  it('can be taken again while the window lasts', () => {
+    const clock = ManualClock.create();
+    const options = { limit: 3, intervalMs: 100, clock, allowDoubleBurst: true };
+    const window = FixedWindow.create(options);
+    window.tryConsume(1);
+    expect(taken(window, 2)?.cancel()).toBe(true);
+    expect(window.available()).toBe(2);
+    const grant = taken(window, 1);
+    expect(window.tryConsume(2)).toBe(false);
+    expect(window.consumeOrDrain(2)).toBe(1);
+    // Another call depends on it.
+    expect(grant?.cancel()).toBe(false);
+    clock.set(99);
+    expect(window.tryConsume()).toBe(false);
+    clock.set(100);
+    expect(window.tryConsume(3)).toBe(true);
+  });
+
+  it('are none, for a grant of none', () => {
+    const window = FixedWindow.create({ limit: 3, intervalMs: 100 });
+    window.tryConsume(2);
+    taken(window, 0)?.cancel();
+    expect(window.available()).toBe(1);
+  });
+});

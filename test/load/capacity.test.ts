@@ -6,11 +6,8 @@ import { renderSummary } from '../../src/cli/load/summary.ts';
 import { limitText } from '../../src/cli/load/verdict.ts';
 import { PLAIN } from '../../src/cli/terminal.ts';
 import { Tally } from '../../src/load/measure/tally.ts';
-import {
-  ConnectionPool,
-  requestTemplate,
-  type TargetOptions,
-} from '../../src/load/send/connection.ts';
+import { requestTemplate, type TargetOptions } from '../../src/load/send/carrier.ts';
+import { ConnectionPool } from '../../src/load/send/connection.ts';
 import { Http2Sessions } from '../../src/load/send/http2.ts';
 import { Sender } from '../../src/load/send/sender.ts';
 import { type DriveOptions, type DriveResult, drive } from '../../src/load.ts';

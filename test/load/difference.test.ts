@@ -2,13 +2,14 @@ import { Int32Histogram } from 'hdr-histogram-js';
 import { describe, expect, it } from 'vitest';
 import { compareRuns, type RunFigures } from '../../src/load/judge/comparison.ts';
 import {
+  designEffect,
   differenceOf,
   type Estimate,
   percentileInterval,
   shareInterval,
   studentDeviations,
 } from '../../src/load/judge/interval.ts';
-import { part, Random, SEED } from '../support/random.ts';
+import { Random, SEED } from '../support/random.ts';
 
 function histogramOf(us: readonly number[]): Int32Histogram {
   const histogram = new Int32Histogram(1, 3.6e9, 3);
@@ -35,6 +36,28 @@ describe('intervals', () => {
     expect(percentileInterval(histogram, 1)).toBeUndefined();
     expect(percentileInterval(histogram, 90)).toBeDefined();
     expect(percentileInterval(histogramOf([]), 50)).toBeUndefined();
+  });
+
+  it('of a percentile are wider by the square root of the design effect', () => {
+    const histogram = histogramOf(Array.from({ length: 1_000 }, (_, at) => at + 1));
+    const { low, high } = percentileInterval(histogram, 50, 4) ?? {};
+    expect([low, high]).toEqual([439, 562]);
+    expect(percentileInterval(histogram, 99, 3)).toBeUndefined();
+  });
+
+  it('of values that do not depend on each other have a design effect of 1', () => {
+    const even = Array.from({ length: 40 }, () => ({ count: 10, above: 1 }));
+    expect(designEffect(even)).toBe(1);
+    for (const above of [0, 10]) expect(designEffect([{ count: 10, above }])).toBe(1);
+    expect(designEffect([])).toBe(1);
+    expect(designEffect(even.slice(0, 9).map((part, at) => ({ ...part, above: at })))).toBe(1);
+  });
+
+  it('of values that are long together have a larger one', () => {
+    const stalled = Array.from({ length: 40 }, (_, at) => ({ count: 25, above: at < 4 ? 25 : 0 }));
+    // One of ten batches has all 100 that are above the bound; each would have 10, with variance 9.
+    const variance = (90 ** 2 + 9 * 10 ** 2) / 9;
+    expect(designEffect(stalled)).toBeCloseTo((2.262 / 1.96) ** 2 * (variance / 9), 6);
   });
 
   // By hand, from Wilson's formula with 1.96.
@@ -130,26 +153,6 @@ function runOf(random: Random, meanUs: number, count = 2_000, failed = 0): RunFi
 }
 
 describe('compared runs', () => {
-  it('of the same distribution differ in at most one of twenty cases for each line', () => {
-    const random = new Random(SEED);
-    const rounds = part(1_000, 200);
-    const differing = new Map<string, number>();
-    for (let round = 0; round < rounds; round += 1) {
-      const lines = compareRuns([runOf(random, 1_000)], [runOf(random, 1_000)]);
-      for (const { figure, difference } of lines) {
-        const { interval } = difference;
-        if (interval === undefined || (interval.low <= 0 && interval.high >= 0)) continue;
-        const name = JSON.stringify(figure);
-        differing.set(name, (differing.get(name) ?? 0) + 1);
-      }
-    }
-    // 5 %, and five standard deviations of chance.
-    const most = rounds * 0.05 + 5 * Math.sqrt(rounds * 0.05 * 0.95);
-    for (const [name, count] of differing) {
-      expect(count, `${name} of ${rounds}, seed ${SEED}`).toBeLessThan(most);
-    }
-  });
-
   it('that are a quarter slower are seen to be, by about that', () => {
     const random = new Random(SEED);
     const lines = compareRuns([runOf(random, 10_000, 20_000)], [runOf(random, 12_500, 20_000)]);

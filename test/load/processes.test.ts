@@ -57,6 +57,7 @@ test('two processes of two threads keep one limit over all four, and all take pa
   expect(filesLeft()).toEqual([]);
 });
 
+// docs/load.md: "With --processes, the processes take"
 test('two processes send the integral of a ramp, each request once', async () => {
   const ramp = { from: 1, to: 400, overMs: 500 };
   const options = { ...OPTIONS, rate: 400, ramp, durationMs: 500, timeoutMs: 60_000 };

@@ -4,7 +4,7 @@ import type { AddressInfo, Server, Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { Tally } from '../../src/load/measure/tally.ts';
 import type { Transport } from '../../src/load/plan/transport.ts';
-import { requestTemplate } from '../../src/load/send/connection.ts';
+import { requestTemplate } from '../../src/load/send/carrier.ts';
 import { Sender, type SenderOptions } from '../../src/load/send/sender.ts';
 
 /** Longer than any test takes. */

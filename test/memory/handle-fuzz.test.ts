@@ -19,7 +19,7 @@ import type { Fuzzed, FuzzJob } from '../workers/fuzzer.ts';
 import type { Scribbled, ScribbleJob } from '../workers/scribbler.ts';
 
 const CASES = part(100_000);
-const PATIENCE_MS = 30_000;
+const TIMEOUT_MS = 30_000;
 
 /** Resolves with `done`; rejects if the thread makes no progress. */
 async function watched<T>(done: Promise<T>, progress: SharedArrayBuffer): Promise<T> {
@@ -27,7 +27,7 @@ async function watched<T>(done: Promise<T>, progress: SharedArrayBuffer): Promis
   const ended = done.then(() => 'ended' as const);
   for (;;) {
     const seen = Atomics.load(at, 0);
-    const change = Atomics.waitAsync(at, 0, seen, PATIENCE_MS);
+    const change = Atomics.waitAsync(at, 0, seen, TIMEOUT_MS);
     const outcome = change.async ? await Promise.race([ended, change.value]) : change.value;
     if (outcome === 'ended') return done;
     if (outcome === 'timed-out') throw new Error(`case ${seen} of ${SEED} does not end`);

@@ -114,6 +114,7 @@ describe('a name', () => {
     expect(() => TokenBucket.open(region, 'clock', limit)).toThrow(mismatch);
   });
 
+  // docs/host.md: "Names have at most 112 bytes"
   test('has 1 to 112 bytes', () => {
     const region = Region.create();
     const open = (name: string) => () => TokenBucket.open(region, name, limit);

@@ -106,12 +106,24 @@ describe('a region', () => {
     const region = Region.create({ buffer });
     const clock = ManualClock.create();
     const bucket = TokenBucket.create({ ...limit, region, clock, stats: true });
-    expect(bucket.stats()).toEqual({ calls: 0, admitted: 0, refused: 0, lostRaces: 0, waiting: 0 });
+    expect(bucket.stats()).toEqual({
+      calls: 0,
+      admitted: 0,
+      refused: 0,
+      failedExchanges: 0,
+      waiting: 0,
+    });
     expect(bucket.consumeOrDrain(9)).toBe(5);
     bucket.reconfigure({ rate: 20 });
     clock.advance(50);
     expect(bucket.tryConsume()).toBe(true);
-    expect(bucket.stats()).toEqual({ calls: 2, admitted: 6, refused: 0, lostRaces: 0, waiting: 0 });
+    expect(bucket.stats()).toEqual({
+      calls: 2,
+      admitted: 6,
+      refused: 0,
+      failedExchanges: 0,
+      waiting: 0,
+    });
   });
 
   test('created again on the same memory invalidates the old handles', () => {

@@ -45,7 +45,19 @@ export interface Reply {
 }
 
 /** One instance, which is one thread's. */
-export class Instance {
+export interface Engine {
+  readonly exports: Readonly<Record<string, unknown>>;
+  /** Calls an export; before its `stopAt`-th access it stops, if that is not 0. */
+  call(name: string, args: readonly unknown[], stopAt: number): Reply;
+  /** Whether the last call used up the steps that bound its loops. */
+  readonly isEndless: boolean;
+}
+
+/** Opens an instance of a module. */
+export type Open = (module: ModuleName, memory: WasmMemory, surroundings: Surroundings) => Engine;
+
+/** One with all mutants in it, of which one is active. */
+class Instance implements Engine {
   readonly exports: Readonly<Record<string, unknown>>;
   readonly #fuel: Counter;
   readonly #steps: Counter;
@@ -73,7 +85,6 @@ export class Instance {
     this.#stopAt = this.exports['stopAt'] as Counter;
   }
 
-  /** Calls an export; before its `stopAt`-th access it stops, if that is not 0. */
   call(name: string, args: readonly unknown[], stopAt: number): Reply {
     this.#fuel.value = FUEL;
     this.#steps.value = 0;
@@ -83,7 +94,6 @@ export class Instance {
     return { answer, notes: this.#notes, steps: this.#steps.value };
   }
 
-  /** Whether the last call used up the steps that bound its loops. */
   get isEndless(): boolean {
     return this.#fuel.value < 0;
   }
@@ -99,6 +109,15 @@ export function loadModules(variant: 'plain' | 'mutated' | 'traced'): Modules {
     return [name, new webAssembly.Module(readFileSync(file))];
   };
   return new Map(MODULES.map(load));
+}
+
+/** Instances in which a mutant is active. */
+export function withMutant(modules: Modules, active: number): Open {
+  return (name, memory, surroundings) => {
+    const module = modules.get(name);
+    if (module === undefined) throw new Error(`there is no module ${name}`);
+    return new Instance(module, active, memory, surroundings);
+  };
 }
 
 const PAGE_BYTES = 65_536;

@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { compiled } from '../explorer/compiled.ts';
 import { SEED } from '../support/random.ts';
-import { loadModules, NONE } from './engine.ts';
+import { loadModules, NONE, withMutant } from './engine.ts';
 import { type Choice, isChosen, keyOf, readList } from './list.ts';
 import { type Findings, gapsOf, type Judgements, page, type Tried } from './report.ts';
 import type { Scene } from './scene.ts';
@@ -67,7 +67,7 @@ if (!Number.isInteger(stride) || stride < 1)
 const choice: Choice = { ...(only === undefined ? {} : { only }), stride, seed: SEED };
 execFileSync(process.execPath, [BUILD, JSON.stringify(choice)], { stdio: 'inherit' });
 const { mutants, branches } = readList();
-const scenes = recordScenes(loadModules('plain'), SCENES_SEED);
+const scenes = recordScenes(withMutant(loadModules('plain'), NONE), SCENES_SEED);
 const traced = trace(scenes);
 const chosen = mutants.filter((mutant) => isChosen(choice, mutant));
 if (chosen.length === 0) throw new Error(`no mutant is chosen by ${only ?? sample}`);

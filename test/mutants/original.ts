@@ -1,4 +1,4 @@
-import { type Modules, NONE } from './engine.ts';
+import type { Open } from './engine.ts';
 import { Player } from './player.ts';
 import type { Scene } from './scene.ts';
 
@@ -15,8 +15,8 @@ export class Original {
   readonly #player: Player;
   readonly #known = new Map<Scene, readonly Deed[]>();
 
-  constructor(plain: Modules) {
-    this.#player = new Player(plain, NONE);
+  constructor(plain: Open) {
+    this.#player = new Player(plain);
   }
 
   deedsIn(scene: Scene): readonly Deed[] {
@@ -30,11 +30,14 @@ export class Original {
     const words = new Int32Array(player.bytes.buffer);
     player.begin(scene);
     const before = words.slice();
+    const bytes = new Uint8Array(before.buffer);
     return scene.calls.map((call, at) => {
       player.play(call);
       const changes: number[] = [];
+      const isSame = Buffer.compare(bytes, player.bytes) === 0;
       // Beyond what is watched, only the end of a scene matters.
-      const end = at + 1 < scene.calls.length ? player.watched.length >> 2 : words.length;
+      const last = at + 1 < scene.calls.length ? player.watched.length >> 2 : words.length;
+      const end = isSame ? 0 : last;
       for (let index = 0; index < end; index++) {
         const word = words[index] as number; // never out of bounds
         if (word !== before[index]) changes.push(index, word);

@@ -1,23 +1,22 @@
 import type { WasmMemory } from '../../src/memory/shared-memory.ts';
-import { Instance, type Modules, newMemory, type Surroundings } from './engine.ts';
+import { type Engine, newMemory, type Open, type Surroundings } from './engine.ts';
 import { Death, WATCHED_BYTES } from './recorder.ts';
 import type { Call, Poke, Scene } from './scene.ts';
 
 /** Stands for the answer of a call that trapped, or in which the thread died. */
-const TRAPPED = Symbol('trapped');
+export const TRAPPED = Symbol('trapped');
 const DEAD = Symbol('dead');
 
 /** Repeats the calls of a scene, on its own memory. */
 export class Player {
-  readonly #modules: Modules;
-  readonly #active: number;
+  readonly #engines: Open;
   readonly #trace: Pick<Surroundings, 'reached' | 'saw'>;
   readonly #memory: WasmMemory;
   readonly #words: Int32Array;
   readonly bytes: Uint8Array;
   /** The part of the memory in which the cells are. */
   readonly watched: Uint8Array;
-  readonly #instances = new Map<string, Instance>();
+  readonly #instances = new Map<string, Engine>();
   readonly #open: { readonly call: Call; readings: number }[] = [];
   /** Of all calls that ended since the last {@link play} began: answers, and then accesses. */
   readonly answers: unknown[] = [];
@@ -25,13 +24,11 @@ export class Player {
   isEndless = false;
 
   constructor(
-    modules: Modules,
-    active: number,
+    engines: Open,
     memory = newMemory(),
     trace: Pick<Surroundings, 'reached' | 'saw'> = {},
   ) {
-    this.#modules = modules;
-    this.#active = active;
+    this.#engines = engines;
     this.#trace = trace;
     this.#memory = memory;
     this.bytes = new Uint8Array(memory.buffer);
@@ -68,7 +65,7 @@ export class Player {
     }
   }
 
-  #fate(error: unknown, instance: Instance): symbol {
+  #fate(error: unknown, instance: Engine): symbol {
     if (error instanceof Death) return DEAD;
     if (!isTrap(error)) throw error;
     this.isEndless ||= instance.isEndless;
@@ -95,13 +92,11 @@ export class Player {
     for (const [index, value] of pokes) this.#words[index] = value;
   }
 
-  #instanceOf({ module, thread }: Call): Instance {
+  #instanceOf({ module, thread }: Call): Engine {
     const key = `${module} ${thread}`;
     const known = this.#instances.get(key);
     if (known !== undefined) return known;
-    const compiledModule = this.#modules.get(module);
-    if (compiledModule === undefined) throw new Error(`there is no module ${module}`);
-    const instance = new Instance(compiledModule, this.#active, this.#memory, {
+    const instance = this.#engines(module, this.#memory, {
       stopped: () => this.#stopped(),
       readClock: () => this.#readClock(),
       ...this.#trace,

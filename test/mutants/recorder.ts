@@ -1,5 +1,5 @@
 import type { WasmMemory } from '../../src/memory/shared-memory.ts';
-import { Instance, type ModuleName, type Modules, NONE } from './engine.ts';
+import type { Engine, ModuleName, Open } from './engine.ts';
 import type { Call, Poke, Scene } from './scene.ts';
 
 /** The bytes of all cells of a scene: hosts write nowhere else. */
@@ -18,7 +18,9 @@ interface Stop {
 /** Records the calls of hosts to the engine, and their own writes. */
 export class Recorder {
   readonly memory: WasmMemory;
-  readonly #modules: Modules;
+  /** Whether clocks break and memory is damaged: targets differ in how they convert what is out of range. */
+  readonly isHostile: boolean;
+  readonly #engines: Open;
   readonly #bytes: Uint8Array;
   readonly #words: Int32Array;
   /** The words as the engine left them. */
@@ -29,8 +31,9 @@ export class Recorder {
   /** The calls that are under way, the innermost last. */
   readonly #open: Call[] = [];
 
-  constructor(modules: Modules, memory: WasmMemory) {
-    this.#modules = modules;
+  constructor(engines: Open, memory: WasmMemory, isHostile: boolean) {
+    this.isHostile = isHostile;
+    this.#engines = engines;
     this.memory = memory;
     this.#bytes = new Uint8Array(memory.buffer);
     this.#words = new Int32Array(memory.buffer, 0, WATCHED_BYTES >> 2);
@@ -39,9 +42,7 @@ export class Recorder {
 
   /** An instance for a thread, whose calls are noted. */
   engine(module: ModuleName, thread: number, readClock = () => 0): Record<string, unknown> {
-    const found = this.#modules.get(module);
-    if (found === undefined) throw new Error(`there is no module ${module}`);
-    const instance = new Instance(found, NONE, this.memory, {
+    const instance = this.#engines(module, this.memory, {
       stopped: () => this.#stopped(),
       readClock: () => {
         const us = readClock();
@@ -77,7 +78,7 @@ export class Recorder {
   }
 
   #call(
-    instance: Instance,
+    instance: Engine,
     module: ModuleName,
     thread: number,
     name: string,

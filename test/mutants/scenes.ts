@@ -1,5 +1,5 @@
 import { Random } from '../support/random.ts';
-import { type Modules, newMemory } from './engine.ts';
+import { newMemory, type Open } from './engine.ts';
 import { Recorder } from './recorder.ts';
 import type { Scene } from './scene.ts';
 import { arrivalsScene } from './scenes/arrivals.ts';
@@ -13,7 +13,9 @@ import { sometimesScene, windowScene } from './scenes/window.ts';
 type Play = (recorder: Recorder, random: Random, calls: number) => void;
 
 /** How many of each kind there are, of how many calls. */
-const KINDS: Readonly<Record<string, readonly [scenes: number, calls: number, play: Play]>> = {
+export const SCENES: Readonly<
+  Record<string, readonly [scenes: number, calls: number, play: Play]>
+> = {
   bucket: [60, 60, (...all) => bucketScene({ changes: 24, damage: 100, isExtreme: false }, ...all)],
   'changing bucket': [
     40,
@@ -114,15 +116,59 @@ const KINDS: Readonly<Record<string, readonly [scenes: number, calls: number, pl
   'siphash in parts': [40, 2, siphashScene],
 };
 
-/** All scenes, the same ones for the same seed. */
-export function recordScenes(modules: Modules, seed: number): Scene[] {
-  const recorder = new Recorder(modules, newMemory());
-  return Object.entries(KINDS).flatMap(([kind, [scenes, calls, play]]) =>
-    Array.from({ length: scenes }, (_, i): Scene => {
-      play(recorder, new Random(seed + i), calls);
-      const scene = recorder.scene(`${kind} ${i}`);
-      if (scene === undefined) throw new Error(`${kind} ${i} calls nothing`);
-      return scene;
-    }),
-  );
+/** Tables of more keys and limits, for targets: mutants need none of them. */
+export const LARGE_SCENES: typeof SCENES = {
+  'large keyed': [
+    10,
+    400,
+    (...all) => keyedScene({ homes: 'any', share: 3, fill: 'any', capacity: 200 }, ...all),
+  ],
+  'large keyed limit set': [
+    10,
+    400,
+    (...all) =>
+      limitSetScene(
+        {
+          ...{ fill: 'late', changes: 20, isCrowded: false, damage: 100, hasKeys: true },
+          size: { capacity: 16, limits: 8 },
+        },
+        ...all,
+      ),
+  ],
+};
+
+/** The scenes of each kind of limiter, by its handle. */
+export const SCENES_OF: Readonly<Record<string, readonly string[]>> = {
+  'token-bucket': ['bucket', 'changing bucket', 'extreme bucket', 'damaged bucket'],
+  'leaky-bucket': ['bucket', 'changing bucket', 'extreme bucket'],
+  'limit-set': ['limit set', 'changing limit set'],
+  'fixed-window': ['fixed window'],
+  'sliding-window': ['sliding window'],
+  'sliding-log': ['sliding log'],
+  'keyed-token-bucket': ['keyed', 'crowded keyed', 'rushed keyed'],
+  'keyed-fixed-window': ['keyed', 'crowded keyed', 'rushed keyed'],
+  'keyed-limit-set': ['keyed limit set', 'changing keyed limit set', 'damaged keyed limit set'],
+};
+
+/** Scenes of a kind, the same ones for the same seed: a share of them, or longer ones. */
+export function recordKind(
+  kind: string,
+  engines: Open,
+  seed: number,
+  { share, length, isHostile } = { share: 1, length: 1, isHostile: true },
+): Scene[] {
+  const [scenes, calls, play] = SCENES[kind] ?? LARGE_SCENES[kind] ?? [];
+  if (play === undefined || calls === undefined) throw new Error(`there are no ${kind} scenes`);
+  const recorder = new Recorder(engines, newMemory(), isHostile);
+  return Array.from({ length: Math.ceil(share * (scenes ?? 0)) }, (_, i): Scene => {
+    play(recorder, new Random(seed + i), calls * length);
+    const scene = recorder.scene(`${kind} ${i}`);
+    if (scene === undefined) throw new Error(`${kind} ${i} calls nothing`);
+    return scene;
+  });
+}
+
+/** All scenes. */
+export function recordScenes(engines: Open, seed: number): Scene[] {
+  return Object.keys(SCENES).flatMap((kind) => recordKind(kind, engines, seed));
 }

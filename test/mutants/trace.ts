@@ -1,4 +1,4 @@
-import { loadModules, NONE, newMemory } from './engine.ts';
+import { loadModules, NONE, newMemory, withMutant } from './engine.ts';
 import { Player } from './player.ts';
 import type { Scene } from './scene.ts';
 
@@ -25,7 +25,7 @@ export function trace(scenes: readonly Scene[]): Trace {
   const saw = (branch: number, value: number) => {
     ways.add(2 * branch + value);
   };
-  const player = new Player(modules, NONE, memory, { reached, saw });
+  const player = new Player(withMutant(modules, NONE), memory, { reached, saw });
   for (const [index, scene] of scenes.entries()) {
     current = index;
     player.begin(scene);

@@ -1,15 +1,14 @@
-import { type Modules, newMemory } from './engine.ts';
+import { newMemory, type Open } from './engine.ts';
 import { Original } from './original.ts';
-import { Player } from './player.ts';
+import { Player, TRAPPED } from './player.ts';
 import { WATCHED_BYTES } from './recorder.ts';
 import type { Scene } from './scene.ts';
 
 /** The difference that kills a mutant. */
 export type Fate = 'answer' | 'memory' | 'accesses' | 'endless' | 'survived';
 
-/** Plays scenes with a mutant, and compares it with the engine itself. */
+/** Plays scenes with a mutant or another target, and compares it with the engine itself. */
 export class Trial {
-  readonly #mutated: Modules;
   readonly #memory = newMemory();
   readonly #original: Original;
   /** The memory as the engine itself left it. */
@@ -17,13 +16,16 @@ export class Trial {
   readonly #words = new Int32Array(this.#bytes.buffer);
   readonly #watched = this.#bytes.subarray(0, WATCHED_BYTES);
 
-  constructor(plain: Modules, mutated: Modules) {
-    this.#mutated = mutated;
+  /** Whether a scene ends, without a difference, in which the other one traps. */
+  readonly #mayTrap: boolean;
+
+  constructor(plain: Open, { mayTrap = false } = {}) {
     this.#original = new Original(plain);
+    this.#mayTrap = mayTrap;
   }
 
-  fateOf(mutant: number, scenes: Iterable<Scene>): Fate {
-    const player = new Player(this.#mutated, mutant, this.#memory);
+  fateOf(other: Open, scenes: Iterable<Scene>): Fate {
+    const player = new Player(other, this.#memory);
     for (const scene of scenes) {
       const fate = this.#fateIn(scene, player);
       if (fate !== 'survived') return player.isEndless ? 'endless' : fate;
@@ -40,6 +42,7 @@ export class Trial {
       for (let i = 0; i < changes.length; i += 2) {
         this.#words[changes[i] as number] = changes[i + 1] as number; // in pairs
       }
+      if (this.#mayTrap && player.answers.includes(TRAPPED)) return 'survived';
       if (!isSame(answers, player.answers)) return 'answer';
       if (Buffer.compare(this.#watched, player.watched) !== 0) return 'memory';
       if (!isSame(steps, player.steps)) return 'accesses';

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { loadModules } from './engine.ts';
+import { loadModules, NONE, withMutant } from './engine.ts';
 import type { Scene } from './scene.ts';
 import { type Fate, Trial } from './trial.ts';
 
@@ -19,12 +19,13 @@ export interface Verdict {
 }
 
 const { scenes, mutants, taken } = workerData as Work; // of main.ts
-const trial = new Trial(loadModules('plain'), loadModules('mutated'));
+const trial = new Trial(withMutant(loadModules('plain'), NONE));
+const mutated = loadModules('mutated');
 while (true) {
   const next = mutants[Atomics.add(taken, 0, 1)];
   if (next === undefined) break;
   const [number, indices] = next;
   const reaching = indices.flatMap((index) => scenes[index] ?? []);
-  const verdict: Verdict = { number, fate: trial.fateOf(number, reaching) };
+  const verdict: Verdict = { number, fate: trial.fateOf(withMutant(mutated, number), reaching) };
   parentPort?.postMessage(verdict);
 }

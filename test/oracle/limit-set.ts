@@ -21,9 +21,9 @@ export interface Promised extends Taken {
   /** What they added to the zero-times, and to the last promised instant. */
   readonly added: readonly Rational[];
   readonly moved: Rational;
-  /** An instant of the schedule with this epoch. */
+  /** An instant of the schedule with this anchor. */
   readonly virtual: Rational;
-  readonly epoch: number;
+  readonly anchor: number;
   /** As last asked for, or when they became due; undefined during a pause. */
   dueUs: Rational | undefined;
   isPast: boolean;
@@ -231,7 +231,7 @@ export class LimitSetOracle extends Calls<Promised> {
     const promised: Promised = {
       ...{ n: tokens, waitUs, index: this.#index, version: this.#version, moved },
       added: this.#all.map(({ zero }, i) => zero.minus(before[i]?.zero ?? ZERO)),
-      ...{ virtual, epoch: schedule?.epoch ?? 0 },
+      ...{ virtual, anchor: schedule?.anchor ?? 0 },
       dueUs: isLater && this.#isPaused ? undefined : grantedUs,
       isPast: !isLater,
       due: () => (promised.isPast ? 'past' : promised.dueUs),

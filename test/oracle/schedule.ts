@@ -31,16 +31,16 @@ export class Schedule {
   virtualAt: Rational;
   #slope = Rational.of(1);
   #upTo: Rational;
-  epoch: number;
+  anchor: number;
   /** Whole tokens by which bursts were lowered while the pending ones were promised. */
   lowered = 0;
   isFrozen = false;
 
-  constructor(atUs: Rational, virtualAt: Rational, upTo = ZERO, epoch = 0) {
+  constructor(atUs: Rational, virtualAt: Rational, upTo = ZERO, anchor = 0) {
     this.atUs = atUs;
     this.virtualAt = virtualAt;
     this.#upTo = upTo;
-    this.epoch = epoch;
+    this.anchor = anchor;
   }
 
   /** Whether the engine's doubles and ticks hold an instant. */
@@ -65,8 +65,8 @@ export class Schedule {
   }
 
   /** When a promise is due; undefined if that is open. */
-  dueOf({ virtual, epoch, index }: { virtual: Rational; epoch: number; index: Rational }) {
-    const at = epoch === this.epoch ? virtual : index.minus(this.#upTo);
+  dueOf({ virtual, anchor, index }: { virtual: Rational; anchor: number; index: Rational }) {
+    const at = anchor === this.anchor ? virtual : index.minus(this.#upTo);
     const rest = at.minus(this.virtualAt);
     if (!isAfter(rest, ZERO)) return { isPast: true, dueUs: this.atUs };
     const dueUs = this.isFrozen ? undefined : this.atUs.plus(rest.times(this.#slope));
@@ -78,7 +78,7 @@ export class Schedule {
     this.virtualAt = this.virtualOf(present);
     let pending = most.plus(Rational.of(this.lowered));
     // Promises so far are due by their index.
-    if (this.epoch !== 0 && this.virtualAt.compare(ZERO) < 0) {
+    if (this.anchor !== 0 && this.virtualAt.compare(ZERO) < 0) {
       pending = pending.min(index.minus(this.#upTo).minus(this.virtualAt));
     }
     // Beyond this, the engine restarts: see src/kernel/engine/limit-set/schedule.ts.
@@ -90,7 +90,7 @@ export class Schedule {
       this.#slope = Rational.of(1).over(slowest);
       this.virtualAt = ZERO.minus(pending);
       this.#upTo = index;
-      this.epoch = version;
+      this.anchor = version;
       this.lowered = 0;
     } else this.#slope = this.#slope.times(stretch);
     this.atUs = now;

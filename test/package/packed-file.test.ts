@@ -27,15 +27,7 @@ const ENTRIES = [
   ...['throttle', 'tinypool'],
 ];
 const COMMAND = [
-  ...[
-    'LICENCES.txt',
-    'charts.js',
-    'live.js',
-    'main.js',
-    'commander.js',
-    'hdr-histogram-js.js',
-    'undici.js',
-  ],
+  ...['LICENCES.txt', 'charts.js', 'live.js', 'main.js', 'commander.js', 'hdr-histogram-js.js'],
   ...['echo-server.js', 'load-process.js', 'load-worker.js', 'task-worker.js'],
 ];
 const TOP_PAGES = ['CHANGELOG.md', 'CONTRIBUTING.md', 'README.md', 'SECURITY.md'];
@@ -144,7 +136,7 @@ describe('the packed file', () => {
     const parts = licences.split(/^-{80}$/m).map((part) => part.trim());
     const named = parts.map((part) => part.split(' ', 1)[0]);
     expect(named).toEqual(
-      expect.arrayContaining(['commander', 'hdr-histogram-js', 'pako', 'undici', 'uplot']),
+      expect.arrayContaining(['commander', 'hdr-histogram-js', 'pako', 'uplot']),
     );
     for (const part of parts.slice(1)) expect(part).toMatch(/Permission is|Redistribution and use/);
   });

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 const execute = promisify(execFile);
 
 /** Ends commands that hang. Others may wait for a processor: beside the tests, all of this is nice. */
-const PATIENCE_MS = 1_200_000;
+const TIMEOUT_MS = 1_200_000;
 
 /** What a command prints, or an error with all that it printed. */
 async function runIn(
@@ -17,7 +17,7 @@ async function runIn(
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<string> {
   try {
-    return (await execute(program, args, { cwd, env, timeout: PATIENCE_MS })).stdout;
+    return (await execute(program, args, { cwd, env, timeout: TIMEOUT_MS })).stdout;
   } catch (error) {
     const { stdout = '', stderr = '', message } = error as Error & Record<string, string>;
     throw new Error([message.split('\n', 1)[0], stdout, stderr].join('\n').slice(0, 2000));

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { randomNumbers } from '../../src/load/plan/random.ts';
 import { parseLimiter } from '../../src/simulate/limiter-specs.ts';
+import { LatestByTime } from '../../src/simulate/outcomes.ts';
 import { parsePattern } from '../../src/simulate/patterns.ts';
 import { simulate } from '../../src/simulate/run.ts';
 import { parseServer } from '../../src/simulate/server.ts';
@@ -167,5 +168,78 @@ describe('a semaphore that adapts', () => {
     ['token-bucket adapt=gradient rate=1 burst=1', 'It must be token-bucket rate='],
   ])('is refused as %j', (text, message) => {
     expect(() => parseLimiter(text)).toThrow(message);
+  });
+});
+
+it('keeps the latest value of each slot, and the one before in slots without a change', () => {
+  const permits = new LatestByTime(20);
+  permits.set(2_500, 10);
+  permits.set(2_600, 11);
+  permits.set(4_000, 12);
+  expect(permits.points()).toEqual([
+    [0.001, 20],
+    [0.002, 20],
+    [0.003, 11],
+    [0.004, 11],
+    [0.005, 12],
+  ]);
+});
+
+it('widens its slots, which keep their latest value', () => {
+  const permits = new LatestByTime(0);
+  for (let ms = 0; ms < 1_001; ms++) permits.set(ms * 1_000, ms);
+  const points = permits.points();
+  expect(points.slice(0, 3)).toEqual([
+    [0.01, 9],
+    [0.02, 19],
+    [0.03, 29],
+  ]);
+  expect(points.at(-1)).toEqual([1.01, 1_000]);
+});
+
+/** Instants in milliseconds, their peak, and whether the bound allows it. */
+const CASES: readonly (readonly [
+  limiter: string,
+  ms: readonly number[],
+  peak: number,
+  held: boolean,
+])[] = [
+  ['token-bucket rate=1000 burst=2', [0, 0, 1, 2], 2, true],
+  ['token-bucket rate=1000 burst=2', [0, 0, 1, 1], 3, false],
+  ['token-bucket rate=1000 burst=2', [0, 10, 20, 20, 20.5], 2.5, false],
+  ['token-bucket rate=1000 burst=2', [0, 10, 20, 20, 21, 22], 2, true],
+  ['leaky-bucket rate=1000', [0, 1, 2, 2.999], 1.001, false],
+  ['leaky-bucket rate=1000 slack=1', [0, 5, 5, 6], 2, true],
+  ['token-bucket quantum=2 fillIntervalMs=10 burst=2', [9, 9, 10, 10, 20], 2, true],
+  ['token-bucket quantum=2 fillIntervalMs=10 burst=2', [9, 9, 10, 10, 19], 3, false],
+  ['sliding-log limit=2 intervalMs=10', [0, 5, 10, 15], 2, true],
+  ['sliding-log limit=2 intervalMs=10', [0, 5, 9.999], 3, false],
+  ['fixed-window limit=2 intervalMs=10', [9, 9, 10, 10, 20], 4, true],
+  ['fixed-window limit=2 intervalMs=10', [9, 9, 10, 10, 18], 5, false],
+  ['sliding-window limit=2 intervalMs=10 slots=5', [0, 0, 8], 2, true],
+  ['sliding-window limit=2 intervalMs=10 slots=5', [0, 0, 7.9], 3, false],
+];
+
+describe('a bound', () => {
+  it.each(CASES)('of %j: %j has a peak of %d, held is %s', (text, instants, peak, held) => {
+    const [bound] = parseLimiter(text).bounds();
+    for (const ms of instants) bound?.add(ms * 1_000);
+    expect(bound?.peak).toBeCloseTo(peak, 9);
+    expect(bound?.held).toBe(held);
+  });
+
+  it.each([
+    ['token-bucket rate=1000 burst=2', 10, 12],
+    ['token-bucket quantum=3 fillIntervalMs=10 burst=2', 25, 11],
+    ['sliding-log limit=2 intervalMs=10', 25, 6],
+    ['fixed-window limit=2 intervalMs=10', 25, 8],
+    ['sliding-window limit=2 intervalMs=10 slots=5', 8, 2],
+    ['sliding-window limit=2 intervalMs=10 slots=1', 10, 4],
+  ])('of %j says how many a span of %d ms may hold: %d', (text, spanMs, most) => {
+    expect(
+      parseLimiter(text)
+        .bounds()[0]
+        ?.most(spanMs * 1_000),
+    ).toBeCloseTo(most, 9);
   });
 });

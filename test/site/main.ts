@@ -7,13 +7,15 @@ import { launchBrowser } from '../cli/support/browser.ts';
 import { serveFolder } from '../support/static-server.ts';
 
 // Looks at the built site (`npm run docs`): links lead to headings that exist. In Chromium, each page
-// loads without a complaint, and has contrast and labels.
+// loads without a complaint, and has contrast and labels. The home page's first screen says what it is
+// about.
 
 const SITE = fileURLToPath(new URL('../../../dist/site', import.meta.url));
+const README = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8');
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'];
 const PAGES = [
   '',
-  'first-limiter.html',
+  'overview.html',
   'guide.html',
   'choosing.html',
   'comparison.html',
@@ -49,6 +51,37 @@ function deadAnchors(): string[] {
   );
 }
 
+/** Checks the home page: name, sentence and picture on its first screen, and the README's program. */
+async function firstScreenFaults(page: Page): Promise<string[]> {
+  const { width, height } = page.viewportSize() ?? { width: 0, height: 0 };
+  const found: string[] = [];
+  const program = page.locator('.first .language-ts code');
+  const text = (await program.textContent()) ?? '';
+  if (!text.includes('new Worker(') || !README.includes(text.trim())) {
+    found.push("its program is not the README's");
+  }
+  const isNarrow = width < 960;
+  for (const part of [
+    'h1 .name',
+    'h1 .text',
+    '.tagline',
+    '.actions',
+    '.first img',
+    '.first .language-ts',
+  ]) {
+    const box = await page.locator(part).first().boundingBox();
+    const { y = height, height: own = height } = box ?? {};
+    // A narrow screen shows only how the program begins.
+    const end = isNarrow && part.endsWith('ts') ? y + 100 : y + own;
+    if (own === 0 || end > height) found.push(`${part} ends at ${end}`);
+  }
+  for (const part of ['html', '.first .language-ts pre']) {
+    const wide = await page.locator(part).evaluate((one) => one.scrollWidth - one.clientWidth);
+    if (wide > 0) found.push(`${part} is cut by ${wide} pixels`);
+  }
+  return found.map((fault) => `index.html, ${width} pixels wide: ${fault}`);
+}
+
 const faults = deadAnchors();
 const server = await serveFolder(SITE);
 const browser = await launchBrowser();
@@ -72,11 +105,22 @@ for (const colorScheme of ['light', 'dark'] as const) {
   }
 }
 
+for (const viewport of [
+  { width: 1_280, height: 900 },
+  { width: 390, height: 844 },
+]) {
+  const home = await browser.newPage({ viewport });
+  await home.goto(server.url);
+  await home.waitForLoadState('networkidle');
+  faults.push(...(await firstScreenFaults(home)));
+  await home.close();
+}
+
 // The playground within the site gets shared memory through the service worker.
 const page = await browser.newPage();
 await page.goto(`${server.url}/try.html`);
 const frame = page.frameLocator('iframe');
-await frame.locator('#workers tbody tr').first().waitFor();
+await frame.locator('#workers li').first().waitFor();
 await frame.locator('.promise.held').first().waitFor();
 await browser.close();
 server.close();

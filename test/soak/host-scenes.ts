@@ -1,8 +1,9 @@
 import { rmSync } from 'node:fs';
 import { HostRegion } from '../../src/host.ts';
-import { hostPlace } from './place.ts';
+import type { Kind } from '../support/kinds.ts';
+import { hostPlace, type Place } from './place.ts';
 import type { Scene } from './scene.ts';
-import { LIMITED } from './scenes.ts';
+import { kindScene, LIMITED } from './scenes.ts';
 
 const REGION_BYTES = 2 * 1_048_576;
 const TALLY_BYTES = 524_288;
@@ -14,11 +15,12 @@ export interface HostScenes {
 }
 
 /** Limiters in one region in a file, which processes map. */
-export function hostScenes(): HostScenes {
+export function hostScenes(kinds: readonly Kind[]): HostScenes {
   const path = `zerotime-soak-${process.pid}`;
   const region = HostRegion.open({ path, bytes: REGION_BYTES });
   const tally = HostRegion.open({ path: `${path}-tally`, bytes: TALLY_BYTES });
-  const scenes = LIMITED.map((make, i): Scene => {
+  const all = [...LIMITED, ...kinds.map((kind) => (place: Place) => kindScene(kind, place))];
+  const scenes = all.map((make, i): Scene => {
     const scene = make(hostPlace(region, `limiter ${i}`));
     return { ...scene, name: `${scene.name}, in processes`, tally };
   });

@@ -1,5 +1,4 @@
 import { HostRegion } from '../../src/host.ts';
-import { Rooms } from '../support/rooms.ts';
 import type { HostJob } from './job.ts';
 import { soak } from './soak.ts';
 import { IN_REGION, tallyAt } from './tally.ts';
@@ -9,8 +8,8 @@ import { IN_REGION, tallyAt } from './tally.ts';
 process.on('message', async ({ tallyPath, ...job }: HostJob) => {
   const { buffer } = HostRegion.find(tallyPath);
   const { stop, changes, ledger } = tallyAt(buffer, IN_REGION, job.accounts);
-  const rooms = Rooms.for(0).buffer;
-  process.send?.(await soak({ ...job, stop, changes, ledger: ledger.cells, rooms }));
+  const shared = new SharedArrayBuffer(0);
+  process.send?.(await soak({ ...job, stop, changes, ledger: ledger.cells, shared }));
 });
 process.on('disconnect', () => process.exit());
 process.send?.('ready');

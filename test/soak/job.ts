@@ -6,15 +6,15 @@ import {
 } from '../../src/index.ts';
 
 /** The kind of work of a soak thread. */
-type Work = 'account' | 'promise' | 'window' | 'key' | 'crowd' | 'permit' | 'seat';
+type Work = 'account' | 'taker' | 'key' | 'crowd' | 'permit' | 'waiter' | 'changed';
 
 export interface SoakJob {
   readonly work: Work;
   readonly handle: LimiterHandle;
   readonly ledger: Float64Array;
   readonly accounts: number;
-  /** The rooms of callers that hold permits. */
-  readonly rooms: SharedArrayBuffer;
+  /** The rooms of callers that hold permits, or the log of takes. */
+  readonly shared: SharedArrayBuffer;
   /** This thread's line of the ledger. */
   readonly line: number;
   /** 1 once the round is over. */
@@ -29,7 +29,7 @@ export interface SoakJob {
 }
 
 /** The job of a process, which shares regions in files. */
-export interface HostJob extends Omit<SoakJob, 'ledger' | 'rooms' | 'stop' | 'changes'> {
+export interface HostJob extends Omit<SoakJob, 'ledger' | 'shared' | 'stop' | 'changes'> {
   /** The region's file that contains the tally. */
   readonly tallyPath: string;
 }

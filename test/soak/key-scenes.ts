@@ -1,4 +1,5 @@
 import type { ContinuousLimit } from '../../src/index.ts';
+import { leaked } from '../support/leaks.ts';
 import { BURST, keyOf } from './job.ts';
 import type { Place } from './place.ts';
 import type { Scene } from './scene.ts';
@@ -56,7 +57,8 @@ export function crowdScene(place: Place, isAlone = true): Scene {
   const { clock } = place;
   const accounts = 160;
   const [rate, burst] = [100, 5];
-  const table = tableOf(place, { rate, burst }, 16, isAlone);
+  const capacity = 16;
+  const table = tableOf(place, { rate, burst }, capacity, isAlone);
   let startMs = clock.nowMs;
   return {
     name: isAlone ? 'keys in a crowded table' : 'keys with two limits in a crowded table',
@@ -75,7 +77,11 @@ export function crowdScene(place: Place, isAlone = true): Scene {
         if (least > allowed)
           violation ||= `${keyOf(account)} got ${least} tokens, ${allowed} allowed`;
       }
-      clock.advance((burst / rate) * 1000);
+      // All keys are full, so each place is there for another one.
+      const idle = () => clock.advance((burst / rate) * 1000);
+      idle();
+      violation ||= leaked(table, { capacity, full: burst });
+      idle();
       startMs = clock.nowMs;
       return { exact: true, violation };
     },

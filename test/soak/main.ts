@@ -5,7 +5,7 @@ import { Random } from '../support/random.ts';
 import { type HostScenes, hostScenes } from './host-scenes.ts';
 import { playRound } from './round.ts';
 import type { Scene } from './scene.ts';
-import { allScenes } from './scenes.ts';
+import { allScenes, SHARED } from './scenes.ts';
 
 // `npm run soak`: threads and processes call limiters in every way for minutes, and the totals are
 // audited.
@@ -19,6 +19,8 @@ const MIXES: readonly (readonly [KernelName, ...KernelName[]])[] = [
 const OF_PROCESSES = ['wasm', 'atomics'] as const;
 const LONGEST_ROUND_MS = 5000;
 const SHORTEST_ROUND_MS = 100;
+/** One kind of limiter in this many is few. */
+const FEW = 8;
 
 function positive(text: string): number {
   const value = Number(text);
@@ -63,7 +65,9 @@ function threadParts(): Part[] {
   return mixes.flatMap((kernels) => allScenes(kernels[0]).map((scene) => ({ kernels, scene })));
 }
 
-const host: HostScenes | undefined = only === 'threads' ? undefined : hostScenes();
+/** Processes take long to start: a short soak has a few kinds of limiters in processes, by the seed. */
+const inProcesses = SHARED.filter((_, i) => minutes >= 1 || (i + seed) % FEW === 0);
+const host: HostScenes | undefined = only === 'threads' ? undefined : hostScenes(inProcesses);
 const plan: readonly Part[] = [
   ...(only === 'processes' ? [] : threadParts()),
   ...(host?.scenes ?? []).map((scene) => ({ kernels: OF_PROCESSES, scene })),

@@ -21,7 +21,7 @@ interface Held {
 /** Acquires, holds and releases permits, and occupies a room for each. */
 export function permitWork(job: SoakJob, ledger: Ledger, random: Random): Work {
   const semaphore = Semaphore.attach(job.handle as LimiterHandle<'semaphore'>);
-  const rooms = new Rooms(job.rooms);
+  const rooms = new Rooms(job.shared);
   const me = job.line + 1;
   const held: Held[] = [];
   const pending = new Map<AbortController, Promise<void>>();
@@ -79,7 +79,7 @@ export function keepsPermit(line: number): boolean {
 }
 
 /** Exchanges the older of two permits for another. There is always room for it. */
-export function seatWork(job: SoakJob, ledger: Ledger): Work {
+export function waiterWork(job: SoakJob, ledger: Ledger): Work {
   const semaphore = Semaphore.attach(job.handle as LimiterHandle<'semaphore'>);
   const held: Permit[] = [];
   const step = () => {
@@ -88,7 +88,7 @@ export function seatWork(job: SoakJob, ledger: Ledger): Work {
     const permit = semaphore.tryAcquire();
     if (permit === undefined) throw new Error('no permit, though one is always free');
     held.push(permit);
-    if (semaphore.available() === 0) throw new Error('no room, though a seat is always free');
+    if (semaphore.available() === 0) throw new Error('no room, though a waiter is always free');
     ledger.end(job.line, 0, 0, 0);
   };
   const rest = async () => {

@@ -11,6 +11,8 @@ type SetTableOptions = Parameters<typeof KeyedLimitSet.create>[0];
 /** Where a scene makes its limiter: in memory of this process, or by name in one of all. */
 export interface Place {
   readonly clock: ManualClock;
+  /** Where any limiter is made; processes attach to its handle. */
+  readonly home: { readonly region: Region; readonly kernel: KernelName };
   bucket(options: BucketOptions): TokenBucket;
   set(options: SetOptions): LimitSet;
   table(options: TableOptions): KeyedTokenBucket;
@@ -22,6 +24,7 @@ export function ownPlace(kernel: KernelName): Place {
   const clock = newClock();
   return {
     clock,
+    home: { region: Region.create(), kernel },
     bucket: (options) => TokenBucket.create({ ...options, clock, kernel }),
     set: (options) => LimitSet.create({ ...options, clock, kernel }),
     table: (options) =>
@@ -36,6 +39,7 @@ export function hostPlace(region: HostRegion, name: string): Place {
   const clock = ManualClock.open(region, `clock of ${name}`, { nowMs: newClock().nowMs });
   return {
     clock,
+    home: { region, kernel: 'wasm' },
     bucket: (options) => TokenBucket.open(region, name, { ...options, clock }),
     set: (options) => LimitSet.open(region, name, { ...options, clock }),
     table: (options) => KeyedTokenBucket.open(region, name, { ...options, clock }),

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { KernelName } from '../../src/index.ts';
 import type { Random } from '../support/random.ts';
-import { Rooms } from '../support/rooms.ts';
 import { type Hand, startProcess, startThread } from './hands.ts';
 import type { Audit, Scene } from './scene.ts';
 import { IN_REGION, LINES, newTally, tallyAt } from './tally.ts';
@@ -9,7 +8,7 @@ import { IN_REGION, LINES, newTally, tallyAt } from './tally.ts';
 const THREADS = 4;
 const TICK_MS = 4;
 /** Long enough for a busy machine; only a run that hangs gets here. */
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
 export interface RoundOptions {
   readonly kernels: readonly [KernelName, ...KernelName[]];
@@ -37,6 +36,7 @@ export async function playRound(
 ): Promise<Outcome> {
   const { kernels, lengthMs, stands } = options;
   const { accounts, tally } = scene;
+  const hasKills = options.kills || scene.kills === true;
   const { stop, changes, ledger } =
     tally === undefined ? newTally(accounts) : tallyAt(tally.buffer, IN_REGION, accounts);
   ledger.clear();
@@ -52,13 +52,13 @@ export async function playRound(
       accounts,
       line,
       stands,
-      aborts: options.kills,
+      aborts: hasKills,
       seed: random.bits(),
     };
-    const rooms = (scene.rooms ?? Rooms.for(0)).buffer;
+    const { shared = new SharedArrayBuffer(0) } = scene;
     const hand =
       tally === undefined
-        ? await startThread({ ...job, ledger: ledger.cells, rooms, stop, changes }, scene.hired)
+        ? await startThread({ ...job, ledger: ledger.cells, shared, stop, changes }, scene.hired)
         : await startProcess({ ...job, tallyPath: tally.path });
     // A killed one never answers. A failure is reported when the report is awaited.
     hand.report.catch(() => undefined);
@@ -87,11 +87,11 @@ export async function playRound(
     const endMs = performance.now() + lengthMs;
     // An audit of no calls would find nothing, and processes may take longer to make the first.
     while (performance.now() < endMs || ledger.calls === 0) {
-      if (performance.now() > endMs + PATIENCE_MS) throw new Error('no thread makes a call');
+      if (performance.now() > endMs + TIMEOUT_MS) throw new Error('no thread makes a call');
       await sleep(TICK_MS);
       if (!stands) step();
       if (!stands && random.below(4) === 0) disturb();
-      if (options.kills && lines < LINES && random.below(12) === 0) {
+      if (hasKills && lines < LINES && random.below(scene.kills ? 3 : 12) === 0) {
         const which = random.below(hands.length);
         await hands[which]?.kill();
         kills++;
@@ -99,7 +99,7 @@ export async function playRound(
       }
     }
     Atomics.store(stop, 0, 1);
-    const giveUpMs = performance.now() + PATIENCE_MS;
+    const giveUpMs = performance.now() + TIMEOUT_MS;
     const reports = Promise.all(hands.map(({ report }) => report));
     let isOver = false;
     const over = reports.finally(() => {

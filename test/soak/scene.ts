@@ -1,7 +1,6 @@
 import type { Worker } from 'node:worker_threads';
 import type { HostRegion } from '../../src/host.ts';
 import { type LimiterHandle, ManualClock } from '../../src/index.ts';
-import type { Rooms } from '../support/rooms.ts';
 import type { Admitted, SoakJob } from './job.ts';
 import type { Ledger } from './ledger.ts';
 
@@ -28,8 +27,10 @@ export interface Scene {
   readonly handle: LimiterHandle;
   /** Whether the clock may step back. */
   readonly back: boolean;
-  /** The rooms of callers that hold permits. */
-  readonly rooms?: Rooms;
+  /** The rooms of callers that hold permits, or the log of takes. */
+  readonly shared?: SharedArrayBuffer;
+  /** Whether threads are killed in every round, and often. */
+  readonly kills?: boolean;
   /** The region that has no limiters, for the tally, if processes call the limiter. */
   readonly tally?: HostRegion;
   /** Called for each thread of a round, before it starts. */

@@ -1,18 +1,14 @@
-import type {
-  ContinuousLimit,
-  KernelName,
-  LimitSet,
-  ManualClock,
-  TokenBucket,
-} from '../../src/index.ts';
-import { mostBeyond } from '../oracle/bound.ts';
-import { type KindUnderTest, WINDOW_KINDS, type WindowKind } from '../support/window-kinds.ts';
-import { brokenLog, brokenSlots } from '../support/window-promises.ts';
+import type { KernelName, LimitSet, ManualClock, TokenBucket } from '../../src/index.ts';
+import { KINDS, type Kind, takerOf } from '../support/kinds.ts';
+import { leaked } from '../support/leaks.ts';
+import { brokenFlow, brokenLog, brokenSlots } from '../support/window-promises.ts';
+import { changedScene } from './changed-scene.ts';
 import { BURST, RATES, reconfigure } from './job.ts';
 import { crowdScene, keyScene } from './key-scenes.ts';
-import { permitScene, seatScene } from './permit-scene.ts';
+import { permitScene, waiterScene } from './permit-scene.ts';
 import { ownPlace, type Place } from './place.ts';
-import { newClock, type Round, type Scene } from './scene.ts';
+import type { Round, Scene } from './scene.ts';
+import { MOST_AHEAD_MS } from './taker-work.ts';
 
 /** A bucket that never gets full, so initial tokens, inflow and tokens taken must add up. */
 function accountScene({ clock, bucket }: Place): Scene {
@@ -46,43 +42,10 @@ function accounts(
         missing < least || (missing > most && !mayLapse)
           ? `${missing} tokens are gone, the threads took ${least} to ${most}`
           : '';
-      expected = balance;
-      return { exact: least === most, violation };
+      const left = leaked(bucket);
+      expected = bucket.balance();
+      return { exact: least === most, violation: violation || left };
     },
-  };
-}
-
-/** A small bucket: at most burst + rate x t in any interval. */
-function promiseScene({ clock, bucket }: Place): Scene {
-  const limit = { rate: 1000, burst: 20 };
-  const { handle } = bucket(limit);
-  return promises([limit], { name: 'bucket, in every interval', clock, handle });
-}
-
-/** The most that rounding the clock to ticks can add. */
-const ROUNDING = 1e-3;
-
-/** Every limit holds in every interval. */
-function promises(
-  limits: readonly ContinuousLimit[],
-  of: Pick<Scene, 'name' | 'clock' | 'handle'>,
-): Scene {
-  return {
-    ...of,
-    work: 'promise',
-    accounts: 1,
-    back: true,
-    moved: () => undefined,
-    disturb: () => undefined,
-    audit: ({ admitted }) => ({
-      exact: true,
-      violation: limits
-        .map(({ rate, burst }) => {
-          const { beyond, text } = mostBeyond(admitted, [{ atUs: 0, rate }]);
-          return beyond > burst + ROUNDING ? text : '';
-        })
-        .join(''),
-    }),
   };
 }
 
@@ -93,7 +56,15 @@ function setPromiseScene({ clock, set }: Place): Scene {
     { rate: 800, burst: 60 },
   ];
   const { handle } = set({ limits });
-  return promises(limits, { name: 'limit set, in every interval', clock, handle });
+  return {
+    name: 'limit set, each limit in every interval',
+    ...{ work: 'taker', accounts: 1, clock, handle, back: true },
+    ...{ moved: () => undefined, disturb: () => undefined },
+    audit: ({ admitted }) => ({
+      exact: true,
+      violation: limits.map(({ rate, burst }) => brokenFlow(admitted, rate, burst)).join(''),
+    }),
+  };
 }
 
 /**
@@ -108,56 +79,57 @@ function setScene({ clock, set }: Place): Scene {
   return { ...accounts(limited, clock, true), back: false, name: 'limit set, no token minted' };
 }
 
-const WINDOW = { limit: 100, intervalMs: 10, slots: 5 };
+/** Each limiter admits 100 at once, and is full again after 10 ms. A sliding window has 5 slots. */
+const [LIMIT, REFILL_MS, SLOTS] = [100, 10, 5] as const;
+/** Longer than any promise, or a step back of the clock. */
+const IDLE_MS = 10 * REFILL_MS;
 
-/**
- * Windows and logs: at most the limit in the intervals they promise, and all of it after idling.
- */
-function windowScene(kind: WindowKind, kernel: KernelName): Scene {
-  const clock = newClock();
-  const { limit, intervalMs, slots } = WINDOW;
-  const { create } = WINDOW_KINDS.find((one) => one.kind === kind) as KindUnderTest; // all are there
-  const limiter = create({ ...WINDOW, clock, kernel });
+/** Any limiter: at most what it promises of any interval, and all of its limit after idling. */
+export function kindScene({ name, promise = 'flow', create }: Kind, place: Place): Scene {
+  const { clock, home } = place;
+  const limiter = create({ ...home, clock, limit: LIMIT, refillMs: REFILL_MS });
+  const { handle } = limiter;
+  if (handle === undefined) throw new Error(`no thread can attach to ${name}`);
+  const taker = takerOf(limiter);
   const bornUs = clock.now();
   let startMs = clock.nowMs;
   const broken = ({ admitted, ledger }: Round) => {
-    if (kind === 'fixed-window') {
+    if (promise === 'flow') return brokenFlow(admitted, (LIMIT / REFILL_MS) * 1000, LIMIT);
+    if (promise === 'windows') {
       // One window that was already open, and one for each interval since, complete or not.
-      const most = limit * (Math.ceil((clock.nowMs - startMs) / intervalMs) + 1);
+      const endMs = clock.nowMs + (taker.reserve === undefined ? 0 : MOST_AHEAD_MS);
+      const most = LIMIT * (Math.ceil((endMs - startMs) / REFILL_MS) + 1);
       const { least } = ledger.bounds(0);
       return least > most ? `${least} tokens from ${startMs} to ${clock.nowMs} ms` : '';
     }
-    const counted = { limit, intervalUs: intervalMs * 1000, slots, admissions: admitted };
-    const evidence = { ...counted, changes: [], deaths: 0 };
-    return kind === 'sliding-log' ? brokenLog(evidence) : brokenSlots(evidence, bornUs);
+    const counted = { limit: LIMIT, intervalUs: REFILL_MS * 1000, slots: SLOTS };
+    const evidence = { ...counted, admissions: admitted, changes: [], deaths: 0 };
+    return promise === 'log' ? brokenLog(evidence) : brokenSlots(evidence, bornUs);
   };
   return {
-    name: kind,
-    work: 'window',
-    accounts: 1,
-    clock,
-    handle: limiter.handle,
-    back: false,
-    moved: () => undefined,
-    disturb: () => undefined,
+    ...{ name, work: 'taker', accounts: 1, clock, handle, back: promise === 'flow' },
+    ...{ moved: () => undefined, disturb: () => undefined },
     audit: (round) => {
       let violation = broken(round);
-      clock.advance(2 * intervalMs);
-      const all = limiter.consumeOrDrain(2 * limit);
-      const more = limiter.consumeOrDrain(1);
-      if (all !== limit || more !== 0) violation ||= `${all} and ${more} tokens after idling`;
-      clock.advance(2 * intervalMs);
+      clock.advance(IDLE_MS);
+      const all = taker.consumeOrDrain?.(2 * LIMIT);
+      const more = taker.consumeOrDrain?.(1);
+      if (all !== LIMIT || more !== 0) violation ||= `${all} and ${more} tokens after idling`;
+      violation ||= leaked(limiter);
+      clock.advance(IDLE_MS);
       startMs = clock.nowMs;
       return { exact: true, violation };
     },
   };
 }
 
+/** Those to which threads attach. */
+export const SHARED = KINDS.filter(({ name }) => name !== 'allOf');
+
 /** The scenes that threads and processes play. */
 export const LIMITED: readonly ((place: Place) => Scene)[] = [
   accountScene,
   setScene,
-  promiseScene,
   setPromiseScene,
   (place) => keyScene(place),
   (place) => crowdScene(place),
@@ -169,9 +141,11 @@ export const LIMITED: readonly ((place: Place) => Scene)[] = [
 export function allScenes(kernel: KernelName): Scene[] {
   return [
     ...LIMITED.map((scene) => scene(ownPlace(kernel))),
+    ...SHARED.map((kind) => kindScene(kind, ownPlace(kernel))),
     permitScene(kernel),
     permitScene(kernel, true),
-    seatScene(kernel),
-    ...WINDOW_KINDS.map(({ kind }) => windowScene(kind, kernel)),
+    waiterScene(kernel),
+    changedScene(kernel, 'LimitSet'),
+    changedScene(kernel, 'key of a KeyedLimitSet'),
   ];
 }

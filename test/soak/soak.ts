@@ -1,11 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import { Random } from '../support/random.ts';
 import { bucketWork } from './bucket-work.ts';
+import { changedWork } from './changed-scene.ts';
 import type { SoakJob, SoakReport } from './job.ts';
 import { keyWork } from './key-work.ts';
 import { Ledger } from './ledger.ts';
-import { permitWork, seatWork } from './permit-work.ts';
-import { promiseWork, windowWork } from './promise-work.ts';
+import { permitWork, waiterWork } from './permit-work.ts';
+import { takerWork } from './taker-work.ts';
 import type { Work } from './work.ts';
 
 /** Calls between two turns of the event loop. */
@@ -13,12 +14,12 @@ const CHUNK = 500;
 
 const WORK = {
   account: bucketWork,
-  promise: promiseWork,
-  window: windowWork,
+  taker: takerWork,
   key: keyWork,
   crowd: keyWork,
   permit: permitWork,
-  seat: seatWork,
+  waiter: waiterWork,
+  changed: changedWork,
 } as const;
 
 /** Calls a limiter and records each call until the round is over. */

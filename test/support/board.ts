@@ -14,7 +14,7 @@ const STOP = -1;
 /** The largest number of moves in a leg. */
 const LEG = 256;
 /** Long enough for a busy machine; only a run that hangs gets here. */
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
 /**
  * The shared state of a stress test's threads: how many clock moves are requested and made, and for
@@ -67,7 +67,7 @@ export class Board {
     for (;;) {
       const seen = Atomics.load(this.#cells, at);
       if (enough(seen)) return;
-      if (Atomics.wait(this.#cells, at, seen, PATIENCE_MS) === 'timed-out') {
+      if (Atomics.wait(this.#cells, at, seen, TIMEOUT_MS) === 'timed-out') {
         throw new Error(`thread ${Math.floor(at / LINE) - 1} has not come to ${what}`);
       }
     }

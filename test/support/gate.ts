@@ -1,5 +1,5 @@
 /** Long enough for a busy machine; only a run that hangs gets here. */
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
 /** A barrier for threads: a counter in shared memory. */
 export class Gate {
@@ -17,12 +17,17 @@ export class Gate {
     Atomics.notify(this.#count, 0);
   }
 
+  /** Whether anyone has arrived. */
+  get isOpen(): boolean {
+    return Atomics.load(this.#count, 0) > 0;
+  }
+
   /** Blocks until this many have arrived. */
   await(arrivals: number): void {
     for (;;) {
       const seen = Atomics.load(this.#count, 0);
       if (seen >= arrivals) return;
-      if (Atomics.wait(this.#count, 0, seen, PATIENCE_MS) === 'timed-out') {
+      if (Atomics.wait(this.#count, 0, seen, TIMEOUT_MS) === 'timed-out') {
         throw new Error(`${seen} of ${arrivals} arrived at the gate`);
       }
     }

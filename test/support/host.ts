@@ -46,13 +46,20 @@ export async function startProcesses(script: string, count: number): Promise<Chi
 
 /** Sends a job, and resolves with the answer. */
 export async function ask<Answer>(child: ChildProcess, job: object): Promise<Answer> {
-  const ended = once(child, 'exit').then(([code, signal]) => {
-    throw new Error(`the process ended with ${signal ?? code}`);
+  // Takes the listeners of both off again.
+  const over = new AbortController();
+  const { signal } = over;
+  const ended = once(child, 'exit', { signal }).then(([code, by]) => {
+    throw new Error(`the process ended with ${by ?? code}`);
   });
-  child.send(job);
-  const [answer] = (await Promise.race([once(child, 'message'), ended])) as [Answer];
   ended.catch(() => undefined);
-  return answer;
+  child.send(job);
+  try {
+    const [answer] = (await Promise.race([once(child, 'message', { signal }), ended])) as [Answer];
+    return answer;
+  } finally {
+    over.abort();
+  }
 }
 
 export type Fs = typeof import('node:fs');

@@ -1,5 +1,5 @@
 import type { KernelName, LimiterHandle } from '../../src/index.ts';
-import { IN_FULL } from './random.ts';
+import { SHARE } from './random.ts';
 
 /** The kernels of a test's threads, in turn: a single one, or both on the same words. */
 export type KernelMix = readonly [KernelName, ...KernelName[]];
@@ -10,8 +10,11 @@ const ALL_MIXES: readonly { readonly mix: string; readonly kernels: KernelMix }[
   { mix: 'mixed', kernels: ['wasm', 'atomics'] },
 ];
 
-/** In `npm test` only the mixed one, which uses both. */
-export const KERNEL_MIXES = IN_FULL ? ALL_MIXES : ALL_MIXES.slice(-1);
+/**
+ * The mixed one, which uses both; all of them in `npm run test:all`. Continuous integration soaks
+ * each kernel alone.
+ */
+export const KERNEL_MIXES = SHARE < 1 ? ALL_MIXES.slice(-1) : ALL_MIXES;
 
 /** The handle with which thread `me` attaches. */
 export function handleFor<Handle extends LimiterHandle>(

@@ -3,8 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { expect, onTestFinished } from 'vitest';
 import type { KeyedLimitSet, KeyedStats, KeyedTokenBucket } from '../../src/index.ts';
 import { compiled } from './crew.ts';
-import { RUSH, type Rush } from './key-rush.ts';
-import { newCounts, newSignals, raise, SIGNAL, type Traffic } from './key-traffic.ts';
+import { newCounts, RUSH, type Rush, type Traffic } from './key-jobs.ts';
 
 const THREADS = 4;
 
@@ -50,7 +49,7 @@ export async function rush(
     await Promise.all(threads.map(ended));
     const stats = made.stats();
     const hasShown = check([...given], stats) !== false;
-    if (hasShown && (stats.lostRaces ?? 0) > 0) return;
+    if (hasShown && (stats.failedExchanges ?? 0) > 0) return;
     expect(rushes, 'rushes that showed too little').toBeLessThan(MOST_RUNS);
   }
 }
@@ -58,49 +57,15 @@ export async function rush(
 /** Four threads make the calls; checks that each was counted. */
 export async function traffic(
   made: Keyed,
-  data: Required<Pick<Traffic, 'given' | 'draw' | 'calls'>>,
+  data: Pick<Traffic, 'given' | 'calls'>,
 ): Promise<KeyedStats> {
-  const signals = newSignals(THREADS);
-  const threads = await startAll('key-traffic', { ...data, handle: made.handle, signals });
-  raise(signals, SIGNAL.go);
+  const go = newCounts(1);
+  const threads = await startAll('key-traffic', { ...data, handle: made.handle, go });
+  Atomics.store(go, 0, 1);
+  Atomics.notify(go, 0);
   await Promise.all(threads.map((worker) => once(worker, 'message')));
   const stats = made.stats();
   const admitted = data.given.reduce((sum, tokens) => sum + tokens, 0);
   expect(stats).toMatchObject({ calls: THREADS * data.calls, admitted });
   return stats;
-}
-
-/**
- * Terminates threads in the middle of their calls, while one survives them all. Returns what ends
- * that one.
- */
-export async function terminateCallers(
-  { handle }: Keyed,
-  given: Traffic['given'],
-  kills: number,
-): Promise<() => Promise<void>> {
-  const batchSize = 10;
-  // The last batch may go beyond the number of kills.
-  const signals = newSignals(kills + batchSize);
-  raise(signals, SIGNAL.go);
-  const data = { handle, given, signals, draw: 'even' } as const;
-  const survivor = await start('key-traffic', { ...data, me: 0 });
-  const called = (thread: number) => Atomics.load(signals, SIGNAL.calls + thread);
-  for (let killed = 0; killed < kills; killed += batchSize) {
-    const batch = Array.from({ length: batchSize }, (_, i) => killed + i + 1);
-    const victims = await Promise.all(batch.map((me) => start('key-traffic', { ...data, me })));
-    const before = called(0);
-    const dying = victims.map(async (victim, i) => {
-      // In the middle of a call: the thread makes calls in an endless loop.
-      while (called(batch[i] ?? 0) < 50) await new Promise((resolve) => setImmediate(resolve));
-      await victim.terminate();
-    });
-    await Promise.all(dying);
-    while (called(0) === before) await new Promise((resolve) => setImmediate(resolve));
-  }
-  return async () => {
-    const gone = once(survivor, 'exit');
-    raise(signals, SIGNAL.stop);
-    await gone;
-  };
 }

@@ -9,7 +9,7 @@ export class PlainKernel implements Omit<TokenKernel, 'charge'> {
   readonly #word: BigInt64Array;
   readonly #limit: Schedule;
   #last = { held: 0n, cost: 0n, word: 0n };
-  lostRaces = 0;
+  failedExchanges = 0;
 
   constructor(memory: SharedArrayBuffer, limit: Schedule) {
     this.#word = new BigInt64Array(memory);
@@ -26,7 +26,7 @@ export class PlainKernel implements Omit<TokenKernel, 'charge'> {
       if (cost === 0n) return { held, cost, word: zeroTime };
       const word = now - held + cost;
       if (this.#exchange(zeroTime, word)) return { held, cost, word };
-      this.lostRaces++; // another thread changed the word in between: decide again
+      this.failedExchanges++; // another thread changed the word in between: decide again
     }
   }
   #exchange(expected: bigint, next: bigint) {

@@ -45,7 +45,7 @@ export class PlainBucket extends BucketCalls {
   }
 
   /** Number of exchanges that this thread lost to another. */
-  get lostRaces(): number {
-    return this.#kernel.lostRaces;
+  get failedExchanges(): number {
+    return this.#kernel.failedExchanges;
   }
 }

@@ -1,7 +1,7 @@
 import { LimitSet, type Reservation, TokenBucket } from '../../src/index.ts';
+import type { WindowLimit, WindowOracle } from '../oracle/windows.ts';
 import type { Operation, SequentialModel } from './linearization.ts';
 import type { AnyWindow } from './window-kinds.ts';
-import type { ReferenceLimit as WindowLimit, WindowReference } from './window-reference.ts';
 
 /** A call of a recorded history. `advance` moves the clock instead of calling the limiter. */
 export type RecordedCall =
@@ -76,11 +76,11 @@ export class Caller {
 
 /** A sequential window or log. */
 export class WindowModel implements SequentialModel<RecordedCall> {
-  readonly #window: WindowReference;
+  readonly #window: WindowOracle;
   readonly #intervalUs: number;
   #limit: number;
 
-  constructor(window: WindowReference, { limit, intervalUs }: WindowLimit) {
+  constructor(window: WindowOracle, { limit, intervalUs }: WindowLimit) {
     this.#window = window;
     this.#intervalUs = intervalUs;
     this.#limit = limit;

@@ -1,7 +1,7 @@
 import type { Permit, Semaphore } from '../../src/index.ts';
+import { type Asked, SemaphoreOracle } from '../oracle/semaphore.ts';
 import type { Operation, SequentialModel } from './linearization.ts';
 import type { RecordedCall } from './recorded-calls.ts';
-import { type Asked, SemaphoreReference } from './semaphore-reference.ts';
 
 const NONE = 'none';
 
@@ -41,11 +41,11 @@ export class PermitCaller {
 
 /** A sequential semaphore. */
 export class PermitModel implements SequentialModel<RecordedCall> {
-  readonly #semaphore: SemaphoreReference;
+  readonly #semaphore: SemaphoreOracle;
   readonly #held = new Map<number, Asked[]>();
 
   constructor(permits: number) {
-    this.#semaphore = new SemaphoreReference(permits);
+    this.#semaphore = new SemaphoreOracle(permits);
   }
 
   answer({ thread, call }: Operation<RecordedCall>): string {

@@ -1,37 +1,39 @@
 import type { Granted } from '../oracle/bound.ts';
 
-/** The key whose tokens are taken, if there are keys. */
-export const KEY = 'hot';
-
-const LANES = 4;
+const HEAD = { end: 0, entries: 1 } as const;
 const FIELDS = 3;
-const LANE_ENTRIES = 100_000;
-const LANE_LENGTH = 1 + LANE_ENTRIES * FIELDS;
 
 /** What threads have taken, in a lane for each. A thread that ends may lose its last entry. */
 export class SpendLog {
+  readonly #head: Int32Array;
   readonly #entries: Float64Array;
-  readonly #end: Int32Array;
 
   constructor(buffer: SharedArrayBuffer, lane: number) {
-    this.#end = new Int32Array(buffer, 0, 1);
-    this.#entries = new Float64Array(buffer, 8 * (1 + lane * LANE_LENGTH), LANE_LENGTH);
+    this.#head = new Int32Array(buffer, 0, 2);
+    const length = 1 + (this.#head[HEAD.entries] ?? 0) * FIELDS;
+    this.#entries = new Float64Array(buffer, 8 * (1 + lane * length), length);
   }
 
-  static create(): SharedArrayBuffer {
-    return new SharedArrayBuffer(8 * (1 + LANES * LANE_LENGTH));
+  static create(lanes: number, entries: number): SharedArrayBuffer {
+    const buffer = new SharedArrayBuffer(8 * (1 + lanes * (1 + entries * FIELDS)));
+    new Int32Array(buffer)[HEAD.entries] = entries;
+    return buffer;
   }
 
   get length(): number {
     return this.#entries[0] ?? 0;
   }
 
+  get isFull(): boolean {
+    return this.length === this.#head[HEAD.entries];
+  }
+
   get isOver(): boolean {
-    return Atomics.load(this.#end, 0) !== 0 || this.length === LANE_ENTRIES;
+    return Atomics.load(this.#head, HEAD.end) !== 0 || this.isFull;
   }
 
   end(): void {
-    Atomics.store(this.#end, 0, 1);
+    Atomics.store(this.#head, HEAD.end, 1);
   }
 
   add(fromUs: number, toUs: number, n: number): void {
@@ -40,10 +42,13 @@ export class SpendLog {
     this.#entries[0] = entry + 1;
   }
 
+  /** All entries, which are then forgotten. */
   read(): Granted[] {
-    return Array.from({ length: this.length }, (_, entry) => {
+    const read = Array.from({ length: this.length }, (_, entry) => {
       const [atUs = 0, untilUs = 0, n = 0] = this.#entries.subarray(1 + entry * FIELDS);
       return { atUs, untilUs, n };
     });
+    this.#entries[0] = 0;
+    return read;
   }
 }

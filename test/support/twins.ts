@@ -4,7 +4,7 @@ import type { CellPlace } from '../../src/memory/cell.ts';
 import { CELL } from '../../src/memory/layout.ts';
 
 /** `Object.is`, applied deeply. */
-export function same(a: unknown, b: unknown): boolean {
+function same(a: unknown, b: unknown): boolean {
   if (typeof a !== 'object' || a === null) return Object.is(a, b);
   return Object.entries(a).every(([key, value]) => same(value, (b as typeof a)[key as never]));
 }

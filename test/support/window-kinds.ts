@@ -8,12 +8,10 @@ import {
   type WindowLimiter,
 } from '../../src/index.ts';
 import type { SharedOptions } from '../../src/limiters/opening.ts';
-import { FixedWindowReference } from './fixed-window-reference.ts';
-import { SlidingLogReference } from './sliding-log-reference.ts';
-import { SlidingWindowReference } from './sliding-window-reference.ts';
-import type { ReferenceLimit, WindowReference } from './window-reference.ts';
+import { type WindowLimit, type WindowOracle, windowOracle } from '../oracle/windows.ts';
+import type { Promised } from './window-promises.ts';
 
-export type WindowKind = 'fixed-window' | 'sliding-window' | 'sliding-log';
+type WindowKind = 'fixed-window' | 'sliding-window' | 'sliding-log';
 /** Any of them; a log has no `returnTokens`. */
 export type AnyWindow = WindowLimiter<WindowKind> & {
   reconfigure(change: WindowChange): void;
@@ -36,44 +34,49 @@ function given<T extends object>(options: T, ...without: string[]): T {
 
 /** How to create a limiter of a kind, and its reference. */
 export interface KindUnderTest {
+  readonly name: string;
   readonly kind: WindowKind;
+  readonly promise: Promised;
   readonly allowDoubleBurst?: boolean;
   readonly create: (options: Limit & SharedOptions) => AnyWindow;
   readonly attach: (handle: LimiterHandle<WindowKind>) => AnyWindow;
-  readonly reference: (limit: ReferenceLimit) => WindowReference;
+  readonly reference: (limit: WindowLimit) => WindowOracle;
 }
 
-/** The kinds for which the shared contracts run. */
+/** Windows and logs; each is a line of the table of all kinds, too. */
 export const WINDOW_KINDS: readonly KindUnderTest[] = [
   {
-    kind: 'fixed-window',
+    name: 'FixedWindow',
+    ...{ kind: 'fixed-window', promise: 'windows' },
     create: (options) => FixedWindow.create(given(options, 'slots', 'maxLimit')) as AnyWindow,
     attach: (handle) => FixedWindow.attach(handle as LimiterHandle<'fixed-window'>) as AnyWindow,
-    reference: (limit) => new FixedWindowReference(limit),
+    reference: (limit) => windowOracle('fixed-window', limit),
   },
   {
-    kind: 'fixed-window',
-    allowDoubleBurst: true,
+    name: 'FixedWindow with a double burst',
+    ...{ kind: 'fixed-window', promise: 'windows', allowDoubleBurst: true },
     create: (options) =>
       FixedWindow.create({
         ...given(options, 'slots', 'maxLimit'),
         allowDoubleBurst: true,
       }) as AnyWindow,
     attach: (handle) => FixedWindow.attach(handle as LimiterHandle<'fixed-window'>) as AnyWindow,
-    reference: (limit) => new FixedWindowReference({ ...limit, allowDoubleBurst: true }),
+    reference: (limit) => windowOracle('fixed-window', { ...limit, allowDoubleBurst: true }),
   },
   {
-    kind: 'sliding-window',
+    name: 'SlidingWindow',
+    ...{ kind: 'sliding-window', promise: 'slots' },
     create: (options) => SlidingWindow.create(options) as AnyWindow,
     attach: (handle) =>
       SlidingWindow.attach(handle as LimiterHandle<'sliding-window'>) as AnyWindow,
-    reference: (limit) => new SlidingWindowReference(limit),
+    reference: (limit) => windowOracle('sliding-window', limit),
   },
   {
-    kind: 'sliding-log',
+    name: 'SlidingLog',
+    ...{ kind: 'sliding-log', promise: 'log' },
     create: (options) => SlidingLog.create(given(options, 'slots')) as AnyWindow,
     attach: (handle) => SlidingLog.attach(handle as LimiterHandle<'sliding-log'>) as AnyWindow,
-    reference: (limit) => new SlidingLogReference(limit),
+    reference: (limit) => windowOracle('sliding-log', limit),
   },
 ];
 

@@ -1,6 +1,14 @@
+import type { WindowKind } from '../../src/kernel/window/limit.ts';
 import { INDEX_BITS } from '../../src/memory/layout.ts';
+import { mostBeyond } from '../oracle/bound.ts';
 import type { Change } from './preemption.ts';
-import type { WindowKind } from './window-kinds.ts';
+
+/**
+ * What a limiter promises of any interval t: `flow`, at most the limit and what flows in; `windows`, at
+ * most the limit in each of the windows that t touches; `slots` and `log`, at most the limit in an
+ * interval that begins with a slot, or anywhere.
+ */
+export type Promised = 'flow' | 'windows' | 'slots' | 'log';
 
 /** An admission, with the clock reading on which it is based. */
 export interface Admission {
@@ -61,6 +69,15 @@ export function brokenSlots(
     if (sum > limit) return `${sum} admissions in ${slots} slots from slot ${slot} on`;
   }
   return '';
+}
+
+/** The most that rounding the clock to ticks can add. */
+const ROUNDING = 1e-3;
+
+/** Finds an interval with more admissions than the limit and what flows in. */
+export function brokenFlow(admissions: readonly Admission[], rate: number, burst: number): string {
+  const { beyond, text } = mostBeyond(admissions, [{ atUs: 0, rate }]);
+  return beyond > burst + ROUNDING ? text : '';
 }
 
 /**

@@ -3,12 +3,9 @@ import { LimitSet, ManualClock, Semaphore, TokenBucket } from '../../src/index.t
 import { checkGuarantee } from '../../src/load/judge/guarantee.ts';
 import { Tokens } from '../../src/throttle/tokens.ts';
 import { throttled } from '../../src/throttle.ts';
+import { settled } from '../support/settled.ts';
 
 const TEN = { rate: 10, burst: 5 };
-
-async function settled(): Promise<void> {
-  for (let turn = 0; turn < 4; turn++) await new Promise(setImmediate);
-}
 
 function scene(permits: number, burst = 1) {
   const clock = ManualClock.create();
@@ -21,16 +18,17 @@ it('loses no token to looks that are 5 ms late, though there are fewer permits t
   let started = 0;
   const call = throttled(() => void started++, { limiter, semaphore });
   const calls = Array.from({ length: 300 }, () => call());
-  await settled();
+  await settled(4);
   for (let late = 1; late <= 5; late++) {
     clock.advance(5);
-    for (let turn = 0; turn < 30; turn++) await settled();
+    for (let turn = 0; turn < 30; turn++) await settled(4);
     expect(started).toBe(1 + 50 * late);
   }
   clock.advance(10);
   await Promise.all(calls);
 });
 
+// docs/queues.md: "In any interval of t seconds at most burst + rate x t"
 it('grants at most burst + rate x t, by the instants at which tokens are due', async () => {
   const { clock, limiter } = scene(1, 7);
   const grants: number[] = [];
@@ -51,7 +49,7 @@ it('grants at most burst + rate x t, by the instants at which tokens are due', a
   const calls = Array.from({ length: 400 }, () => call());
   for (let late = 0; late < 30; late++) {
     clock.advance(0.3 + (late % 5));
-    await settled();
+    await settled(4);
   }
   await Promise.all(calls);
   const instants = Float64Array.from(grants).sort();
@@ -71,21 +69,21 @@ it('returns tokens promised ahead when no permit comes for them', async () => {
   });
   const call = throttled(() => gate, { limiter, semaphore });
   const calls = Array.from({ length: 10 }, () => call());
-  await settled();
+  await settled(4);
   expect(limiter.balance()).toBe(-9);
   clock.advance(0.1);
-  await settled();
+  await settled(4);
   clock.advance(0.4);
-  await settled();
+  await settled(4);
   expect(call.stats()).toMatchObject({ running: 2, waiting: 8 });
   clock.advance(20);
-  await settled();
+  await settled(4);
   expect(limiter.balance()).toBe(1);
   open();
-  await settled();
+  await settled(4);
   expect(call.stats()).toMatchObject({ completed: 3, waiting: 7 }); // one token, not eight late ones
   while (call.queueSize > 0) {
-    await settled();
+    await settled(4);
     clock.advance(0.1);
   }
   await Promise.all(calls);
@@ -115,11 +113,11 @@ it('holds no permit of a shared semaphore for calls that wait for tokens', async
   const semaphore = Semaphore.create({ permits: 50, clock });
   const call = throttled((n: number) => n, { limiter, semaphore });
   const calls = Array.from({ length: 40 }, (_, n) => call(n));
-  await settled();
+  await settled(4);
   expect(semaphore.inUse()).toBe(0);
   while (call.queueSize > 0) {
     clock.advance(1);
-    await settled();
+    await settled(4);
   }
   expect(await Promise.all(calls)).toHaveLength(40);
 });

@@ -1,7 +1,11 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
+import { DoubleEnded } from '../../src/throttle/double-ended.ts';
 import { FairQueue, type Queued } from '../../src/throttle/fair-queue.ts';
 import type { Flow, Key } from '../../src/throttle/level.ts';
+import { throttled } from '../../src/throttle.ts';
+import { settled } from '../support/settled.ts';
 
 class Item implements Queued<Item> {
   readonly key: Key;
@@ -104,6 +108,8 @@ it('starts higher priorities first, and gives every eighth start to one that wai
   expect(keysOf(take(queue, 25))).toBe('hhhhhhhlhhhhhhhlhhhhhhlll');
 });
 
+// docs/queues.md: "A low priority is delayed but never starved."
+// docs/queues.md: "While calls of m priorities wait, every eighth start"
 it('serves each of m priorities in any 8 (m - 1) starts while it has calls', () => {
   const steps = fc.array(fc.nat(5), { minLength: 50, maxLength: 200 });
   fc.assert(
@@ -148,4 +154,74 @@ it('keeps turns fair while thousands of keys come and go', () => {
   }
   expect(queue.length).toBe(80_000);
   expect(count(take(queue, 10))).toEqual({ flood: 10 });
+});
+
+it('adds at one end and removes at both, like an array', () => {
+  const line = new DoubleEnded<number>();
+  const array: number[] = [];
+  let random = 1;
+  for (let step = 0; step < 20_000; step++) {
+    random = (random * 48_271) % 2_147_483_647;
+    const isGrowing = step % 8000 < 5000;
+    if (random % 3 === 0 && isGrowing) expect(line.pop()).toBe(array.pop());
+    else if (random % 3 === 0 || !isGrowing) expect(line.shift()).toBe(array.shift());
+    else {
+      line.push(step);
+      array.push(step);
+    }
+    if (random % 97 === 0) {
+      const gone = array.splice(array.length >> 1, 1)[0] ?? -1;
+      expect(line.remove(gone)).toBe(gone !== -1);
+      expect(line.remove(gone)).toBe(false);
+    }
+    expect([line.length, line.first, line.last]).toEqual([array.length, array[0], array.at(-1)]);
+  }
+});
+
+const TENANTS = ['one', 'two', 'four'] as const;
+const WEIGHTS = { one: 1, two: 2, four: 4 };
+type Tenant = (typeof TENANTS)[number];
+
+/** Keeps `depth` calls of each tenant waiting, and counts the starts. */
+async function sharesOf(depths: Record<Tenant, number>, steps: number) {
+  const clock = ManualClock.create();
+  const limiter = TokenBucket.create({ rate: 1000, burst: 10, initial: 0, clock });
+  const semaphore = Semaphore.create({ permits: 8, clock });
+  const starts = { one: 0, two: 0, four: 0 };
+  const waiting = { one: 0, two: 0, four: 0 };
+  const call = throttled(
+    (tenant: Tenant) => {
+      starts[tenant]++;
+      waiting[tenant]--;
+    },
+    { limiter, semaphore, key: (tenant) => tenant, weights: WEIGHTS },
+  );
+  const fill = () => {
+    for (const tenant of TENANTS) {
+      for (; waiting[tenant] < depths[tenant]; waiting[tenant]++) void call(tenant);
+    }
+  };
+  fill();
+  for (let step = 0; step < steps; step++) {
+    clock.advance(1);
+    await settled(3);
+    fill();
+  }
+  return starts;
+}
+
+it('keeps shares of 1 : 2 : 4 within 2 % while one tenant floods', async () => {
+  const starts = await sharesOf({ one: 5000, two: 20, four: 20 }, 2100);
+  const total = starts.one + starts.two + starts.four;
+  expect(total).toBeGreaterThan(2000);
+  for (const tenant of TENANTS) {
+    const share = (WEIGHTS[tenant] / 7) * total;
+    expect(Math.abs(starts[tenant] - share) / share).toBeLessThan(0.02);
+  }
+});
+
+it('gives a tenant that asks for less than its share all it asks for', async () => {
+  const starts = await sharesOf({ one: 5000, two: 0, four: 20 }, 1000);
+  expect(starts.two).toBe(0);
+  expect(starts.four / starts.one).toBeCloseTo(4, 1);
 });

@@ -47,6 +47,7 @@ it('lets a waiting key take its turns while 1,100 new keys come a second, at 1,0
   await Promise.allSettled([...pending, closed]);
 });
 
+// docs/queues.md: "With equal weights, a waiting key starts at least once in N"
 it('starts a key at least once in as many starts as keys waited at its last one', () => {
   const steps = fc.array(fc.nat(9), { minLength: 50, maxLength: 300 });
   fc.assert(

@@ -1,11 +1,7 @@
 import { expect, it } from 'vitest';
 import { FixedWindow, ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
 import { throttled } from '../../src/throttle.ts';
-
-/** Lets everything run that is due. */
-async function settled(): Promise<void> {
-  for (let turn = 0; turn < 4; turn++) await new Promise(setImmediate);
-}
+import { settled } from '../support/settled.ts';
 
 it('asks for permits when its tokens are due and others hold all', async () => {
   const clock = ManualClock.create();
@@ -14,15 +10,15 @@ it('asks for permits when its tokens are due and others hold all', async () => {
   const call = throttled((n: number) => n, { limiter, semaphore });
   await call(0);
   const calls = [1, 2, 3, 4].map((n) => call(n));
-  await settled();
+  await settled(4);
   expect(semaphore.inUse()).toBe(0);
   const others = [1, 2, 3, 4].map(() => semaphore.acquire());
   for (const permit of await Promise.all(others)) {
     clock.advance(10);
-    await settled();
+    await settled(4);
     permit.release();
   }
-  await settled();
+  await settled(4);
   expect(call.queueSize).toBe(0);
   expect(await Promise.all(calls)).toEqual([1, 2, 3, 4]);
   expect(semaphore.inUse()).toBe(0);
@@ -38,18 +34,18 @@ it('looks when the next token is due after it returned tokens promised ahead', a
   });
   const call = throttled((n: number) => (n < 2 ? gate : n), { limiter, semaphore });
   const calls = [0, 1, 2, 3, 4].map((n) => call(n));
-  await settled();
+  await settled(4);
   for (const ms of [0.1, 0.4, 20]) {
     clock.advance(ms);
-    await settled();
+    await settled(4);
   }
   limiter.charge(100);
   open();
-  await settled();
+  await settled(4);
   expect(call.stats()).toMatchObject({ completed: 2, waiting: 3 });
   for (let ms = 0; ms < 40; ms++) {
     clock.advance(1);
-    await settled();
+    await settled(4);
   }
   expect(call.queueSize).toBe(0);
   await Promise.all(calls);
@@ -66,7 +62,7 @@ it('refuses no call because the token of another call would come too late', asyn
   });
   expect(limiter.tryConsume()).toBe(true);
   const first = call(1);
-  await settled();
+  await settled(4);
   clock.advance(9);
   const second = call(2);
   const end = second.catch((error: unknown) => error);
@@ -74,7 +70,7 @@ it('refuses no call because the token of another call would come too late', asyn
   await expect(first).rejects.toBe('enough');
   clock.advance(1);
   expect(limiter.tryConsume()).toBe(true); // by another thread
-  await settled();
+  await settled(4);
   expect(call.queueSize).toBe(1);
   clock.advance(10);
   expect(await end).toBe(2);
@@ -131,12 +127,12 @@ it('does not spin while the clock reads less than the instant of a sleep that ha
   const call = throttled((n: number) => n, { limiter });
   await call(0);
   const calls = [call(1), call(2)];
-  await settled();
+  await settled(4);
   lagUs = 3000;
   manual.advance(10);
   looks = 0;
-  await settled();
-  await settled();
+  await settled(4);
+  await settled(4);
   expect(looks).toBeLessThan(100);
   expect(call.queueSize).toBe(1); // the token was due when the sleep ended
   manual.advance(20);

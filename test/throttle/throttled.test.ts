@@ -44,6 +44,7 @@ it('passes this and the arguments through, and infers the types', async () => {
   expect(throttled(function named() {}, { limiter }).name).toBe('named');
 });
 
+// docs/queues.md: "A call starts when its token is due or later"
 it('starts calls at once while there are tokens, then each at its instant, in order', async () => {
   const { clock, limiter } = bucketOf(100, 2);
   const starts: [number, number][] = [];

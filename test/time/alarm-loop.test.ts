@@ -29,11 +29,11 @@ function scene() {
     vi.spyOn(Atomics, 'wait').mockImplementation(((
       _: unknown,
       __: number,
-      bell: number,
+      event: number,
       ms: number,
     ) => {
       waits.push({ ms });
-      if (bell !== board.words[ALARM_BOARD.bell / 4]) return 'not-equal';
+      if (event !== board.words[ALARM_BOARD.event / 4]) return 'not-equal';
       const answer = answers.shift();
       if (answer === undefined) throw new Error('the loop waits once more');
       return answer();
@@ -77,14 +77,14 @@ test('leaves an alarm alone that was cleared', () => {
 test('is woken by an earlier alarm only', () => {
   const { waits, run, pass, set, board } = scene();
   set(1000);
-  const bell = () => board.words[ALARM_BOARD.bell / 4];
+  const event = () => board.words[ALARM_BOARD.event / 4];
   run(
     () => {
-      const before = bell();
+      const before = event();
       set(2000);
-      expect(bell()).toBe(before);
+      expect(event()).toBe(before);
       set(500);
-      expect(bell()).not.toBe(before);
+      expect(event()).not.toBe(before);
       return 'ok';
     },
     pass(500),

@@ -30,7 +30,7 @@ test('a thread that does not ring is doubted, and replaced if it does not prove 
   set(100);
   pass(2e6);
   set(100);
-  expect(start, 'twice the patience').toHaveBeenCalledTimes(2);
+  expect(start, 'twice the timeout').toHaveBeenCalledTimes(2);
   run();
   expect(set(100)).toBeDefined();
 });

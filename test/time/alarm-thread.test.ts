@@ -90,6 +90,7 @@ describe('the alarm thread', () => {
     while (rings() === before) await systemClock.sleep(systemClock.now() + 200);
   });
 
+  // docs/tuning.md: "It ends after 10 s without a wait"
   test.each([{}, { ZEROTIME_PRECISE: '0' }])('lets its process end, with %o', async (own) => {
     const script = fileURLToPath(compiled(own.ZEROTIME_PRECISE ? 'lonely' : 'alarm-user'));
     const options = { timeout: 60_000, env: { ...process.env, ...own } };

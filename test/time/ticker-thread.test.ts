@@ -15,7 +15,7 @@ import type { ReadJob, ReadTimes } from '../workers/ticker-reader.ts';
 setFlagsFromString('--expose-gc');
 
 /** Long enough for a busy machine; only a test that hangs gets here. */
-const PATIENCE_US = 60e6;
+const TIMEOUT_US = 60e6;
 
 /** Reads until a reading meets the condition; throws if none does. */
 function readUntil(clock: Clock, what: string, wanted: (us: number, beforeUs: number) => boolean) {
@@ -23,7 +23,7 @@ function readUntil(clock: Clock, what: string, wanted: (us: number, beforeUs: nu
   for (;;) {
     const beforeUs = systemClock.now();
     if (wanted(clock.now(), beforeUs)) return;
-    if (beforeUs > startUs + PATIENCE_US) throw new Error(`never: ${what}`);
+    if (beforeUs > startUs + TIMEOUT_US) throw new Error(`never: ${what}`);
   }
 }
 
@@ -66,6 +66,7 @@ async function started(periodMs?: number): Promise<TickerClock> {
 }
 
 describe("a ticker's thread", () => {
+  // docs/tuning.md: "A TickerClock saves it"
   test.each([undefined, 0.1, 3])('ticks with a period of %s ms', async (periodMs) => {
     awaitTicks(await started(periodMs), 10);
   });
@@ -148,6 +149,8 @@ describe("a ticker's thread", () => {
     }
   });
 
+  // docs/tuning.md: "It lags by up to a period, and is never ahead."
+  // docs/tuning.md: "Time never runs backwards for a thread."
   test('is read by four threads, and is never ahead and never runs backwards for any', async () => {
     const THREADS = 4;
     const clock = await started();

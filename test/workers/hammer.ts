@@ -4,14 +4,16 @@ import {
   type LimiterHandle,
   ManualClock,
   type QuantumLimit,
+  type TokenBucket,
 } from '../../src/index.ts';
 import { Board } from '../support/board.ts';
 import { handleFor, type KernelMix } from '../support/kernels.ts';
+import { type Subject, takerOf } from '../support/kinds.ts';
 import { serve } from '../support/serve.ts';
 
-/** Takes tokens from a bucket as fast as possible until stopped. */
+/** Takes tokens from a limiter, or from a key, as fast as possible until stopped. */
 export interface HammerJob {
-  readonly handle: LimiterHandle<'token-bucket' | 'limit-set'>;
+  readonly handle: LimiterHandle;
   readonly board: SharedArrayBuffer;
   /** The kernels of the threads; by default the handle's. */
   readonly kernels?: KernelMix;
@@ -25,9 +27,10 @@ export interface HammerJob {
 }
 
 serve(({ handle, board, kernels, call, n, leased, limits = [] }: HammerJob, me) => {
-  // The set of a test is never reconfigured.
+  // Only the buckets of a test have leases, or are reconfigured.
   const own = handle as LimiterHandle<'token-bucket'>;
-  const bucket = attach(kernels === undefined ? own : handleFor(own, kernels, me));
+  const attached: Subject = attach(kernels === undefined ? own : handleFor(own, kernels, me));
+  const bucket = takerOf(attached) as TokenBucket;
   const { clock } = bucket;
   const spender = leased === undefined ? bucket : bucket.lease({ size: leased });
   let calls = me;

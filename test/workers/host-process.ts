@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { isMainThread, parentPort, Worker } from 'node:worker_threads';
 import { HostRegion } from '../../src/host.ts';
 import { ManualClock, TokenBucket } from '../../src/index.ts';
@@ -14,7 +15,7 @@ export interface HammerStep {
 /** What a thread was admitted in a step. */
 export interface Hammered {
   readonly admitted: number;
-  readonly lostRaces: number;
+  readonly failedExchanges: number;
 }
 
 /** Refusals after which a thread is sure that the bucket is empty. */
@@ -25,7 +26,7 @@ function hammer({ path, rate, burst, startMs }: HammerStep): Hammered {
   const clock = ManualClock.open(region, 'clock');
   const gate = ManualClock.open(region, 'gate');
   const bucket = TokenBucket.open(region, 'api', { rate, burst, clock, stats: true });
-  const before = bucket.stats().lostRaces;
+  const before = bucket.stats().failedExchanges;
   while (gate.nowMs < startMs) {
     // All threads start at one instant.
   }
@@ -34,19 +35,17 @@ function hammer({ path, rate, burst, startMs }: HammerStep): Hammered {
     if (bucket.tryConsume()) admitted++;
     else refused++;
   }
-  return { admitted, lostRaces: bucket.stats().lostRaces - before };
+  return { admitted, failedExchanges: bucket.stats().failedExchanges - before };
 }
 
 if (isMainThread) {
   const thread = new Worker(new URL(import.meta.url));
   process.on('message', (step: HammerStep) => {
-    const other = new Promise<Hammered>((resolve, reject) => {
-      thread.once('message', resolve);
-      thread.once('error', reject);
-    });
+    // An error of the thread ends the process.
+    const other = once(thread, 'message') as Promise<[Hammered]>;
     thread.postMessage(step);
     const own = hammer(step);
-    other.then((hammered) => process.send?.([own, hammered]));
+    void other.then(([hammered]) => process.send?.([own, hammered]));
   });
   process.on('disconnect', () => process.exit());
   thread.once('online', () => process.send?.('ready'));

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { attach, ManualClock } from '../../src/index.ts';
 import { handleFor } from '../support/kernels.ts';
-import { RUSH, type Rush } from '../support/key-rush.ts';
+import { RUSH, type Rush } from '../support/key-jobs.ts';
 
 // In each round all threads meet at a gate, then take tokens of the same keys.
 

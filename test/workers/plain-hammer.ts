@@ -18,13 +18,13 @@ export interface PlainJob {
 serve(({ memory, clock: handle, board, lost, ...limit }: PlainJob, me) => {
   const clock = ManualClock.attach(handle);
   const bucket = PlainBucket.attach(memory, { ...limit, clock });
-  const lostRaces = new Int32Array(lost);
+  const failedExchanges = new Int32Array(lost);
   let counted = 0;
   const attempt = () => {
     const admitted = bucket.tryConsume() ? 1 : 0;
-    if (bucket.lostRaces > counted) {
-      Atomics.add(lostRaces, 0, bucket.lostRaces - counted);
-      counted = bucket.lostRaces;
+    if (bucket.failedExchanges > counted) {
+      Atomics.add(failedExchanges, 0, bucket.failedExchanges - counted);
+      counted = bucket.failedExchanges;
     }
     return admitted;
   };

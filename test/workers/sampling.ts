@@ -32,6 +32,11 @@ export interface Sampled {
   readonly kept: Uint32Array;
   /** The sum of the adjusted counts. */
   readonly counted: Float64Array;
+  /**
+   * The sum of n * (n - 1) over the adjusted counts n: the estimate of the variance of the sum of
+   * counts (Horvitz and Thompson 1952, for independent decisions of probability 1 / n).
+   */
+  readonly variance: Float64Array;
   /** Kept spans without an adjusted count. */
   readonly uncounted: Uint32Array;
   /** The spans that the limit had refused in all threads, as the last thread of the step saw it. */
@@ -54,6 +59,7 @@ serve(async (job: SamplingJob, me: number): Promise<Sampled> => {
   const [kept, uncounted, refused, rare] = [perStep(), perStep(), perStep(), perStep()];
   let arrived = 0;
   const counted = new Float64Array(spans.length);
+  const variance = new Float64Array(spans.length);
   const at = new Int32Array(meeting);
   for (const [step, arriving] of spans.entries()) {
     const mine = Math.floor((arriving + me) / threads);
@@ -68,8 +74,12 @@ serve(async (job: SamplingJob, me: number): Promise<Sampled> => {
       if (isRare) rare[step] = (rare[step] ?? 0) + 1;
       kept[step] = (kept[step] ?? 0) + 1;
       const count = adjustedCount(result.traceState);
-      if (count === undefined) uncounted[step] = (uncounted[step] ?? 0) + 1;
-      else counted[step] = (counted[step] ?? 0) + count;
+      if (count === undefined) {
+        uncounted[step] = (uncounted[step] ?? 0) + 1;
+        continue;
+      }
+      counted[step] = (counted[step] ?? 0) + count;
+      variance[step] = (variance[step] ?? 0) + count * (count - 1);
     }
     if (Atomics.add(at, 0, 1) === threads - 1) {
       refused[step] = sampler.stats().refused;
@@ -83,5 +93,5 @@ serve(async (job: SamplingJob, me: number): Promise<Sampled> => {
     // Lets the thread be ended.
     if (step % 1000 === 999) await setTimeout(0);
   }
-  return { kept, counted, uncounted, refused, rare };
+  return { kept, counted, variance, uncounted, refused, rare };
 });

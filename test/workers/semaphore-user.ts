@@ -7,22 +7,19 @@ import { Rooms } from '../support/rooms.ts';
 export interface UserJob {
   readonly handle: LimiterHandle<'semaphore'>;
   readonly rooms: SharedArrayBuffer;
-  /** The calls of each thread so far, by number. */
-  readonly calls: SharedArrayBuffer;
   /** From 1 on. */
   readonly me: number;
   readonly seed: number;
-  /** Ends after as many acquisitions; Infinity: never. */
+  /** Ends after as many acquisitions. */
   readonly acquisitions: number;
 }
 
 const MOST_HELD = 4;
 
 /** Acquires, holds and releases permits at random, each with as many rooms. */
-function use({ handle, rooms: buffer, calls, me, seed, acquisitions }: UserJob): void {
+function use({ handle, rooms: buffer, me, seed, acquisitions }: UserJob): void {
   const semaphore = Semaphore.attach(handle);
   const rooms = new Rooms(buffer);
-  const counts = new Int32Array(calls);
   const random = new Random(seed + me);
   const held: { permit: Permit; rooms: number[] }[] = [];
   const take = (): Permit | undefined => {
@@ -42,7 +39,6 @@ function use({ handle, rooms: buffer, calls, me, seed, acquisitions }: UserJob):
       held.push({ permit, rooms: rooms.enter(me, permit.n) });
       acquired += permit.n;
     }
-    Atomics.add(counts, me, 1);
   }
   for (const { permit, rooms: mine } of held) {
     rooms.leave(mine);

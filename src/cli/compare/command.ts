@@ -7,7 +7,7 @@ import {
   EXIT,
   parseOutputPath,
   parseOutputPathOrStdout,
-  SAFE_OUTPUT,
+  withSafeErrors,
   writeJson,
 } from '../output.ts';
 import { writePage } from '../report/render.ts';
@@ -61,8 +61,7 @@ function parseSides(words: string[], command: Command): string[][] {
 
 /** The subcommand `compare`. */
 export function compareCommand(): Command {
-  return new Command('compare')
-    .configureOutput(SAFE_OUTPUT)
+  return withSafeErrors(new Command('compare'), 'zerotime compare')
     .description('Compare results of load and tell real differences from chance.')
     .argument('<files...>', "results of 'load --json'; the first is the baseline")
     .addOption(
@@ -85,7 +84,6 @@ export function compareCommand(): Command {
     )
     .option('--report <file>', 'write a self-contained HTML page with all runs', parseOutputPath)
     .addHelpText('after', HELP)
-    .showHelpAfterError('(zerotime compare --help shows all options)')
 
     .action(async (files: string[], given: CommandOptions, command: Command) => {
       const { json, report } = given;

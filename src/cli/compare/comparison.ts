@@ -179,7 +179,7 @@ export function verdictsOf({ lines, failures }: SideComparison): [Verdict, ...Ve
 }
 
 /** The assumptions behind the intervals, as sentences. */
-export function assumptions({ noun, isClosed, baseline, others }: Comparison): string[] {
+export function assumptions({ isClosed, baseline, others }: Comparison): string[] {
   const counts = others.map(({ side }) => baseline.runs.length + side.runs.length);
   const spread =
     'With several runs per side, intervals come from the spread between runs (Welch) and assume that runs are independent.';
@@ -187,9 +187,9 @@ export function assumptions({ noun, isClosed, baseline, others }: Comparison): s
   const single = isClosed
     ? 'With one run per side, intervals come from the spread between the rounds of each run. They assume that ' +
       `rounds are independent and ignore variation between runs. ${more}`
-    : 'With one run per side, intervals come from the ranks of the latencies within each run, or from the ' +
-      `spread between parts of it if that is wider. They assume that ${noun} are independent, or parts, and ` +
-      `ignore variation between runs: on a machine with other work, equal runs may differ. ${more}`;
+    : 'With one run per side, intervals come from the ranks of the latencies within each run, wider if parts ' +
+      'of the run differ. They ignore slower changes and variation between runs: on a machine with other ' +
+      `work, equal runs may differ. ${more}`;
   const borrowed = 'A side with a single run is assumed to vary as much as the other.';
   const isUneven = others.some(
     ({ side }, at) =>
@@ -199,6 +199,6 @@ export function assumptions({ noun, isClosed, baseline, others }: Comparison): s
     ...(counts.some((count) => count > 2) ? [spread] : []),
     ...(isUneven ? [borrowed] : []),
     ...(counts.some((count) => count === 2) ? [single] : []),
-    `Each line has 95 % confidence by itself: if the sides are equal, about one comparison in ${isClosed ? 'ten' : 'four'} still shows a difference in some line.`,
+    `Each line has 95 % confidence by itself: if the sides are equal, up to one comparison in ${isClosed ? 'ten' : 'four'} still shows a difference in some line.`,
   ];
 }

@@ -10,7 +10,7 @@ import {
   verdictsOf,
 } from './comparison.ts';
 import type { RecordedRun } from './recorded-run.ts';
-import { changeText, findingOf, intervalText, nameOf, valueText } from './verdict.ts';
+import { cellsOf, LINE_HEADS } from './verdict.ts';
 
 /** A run and the look of its side. */
 interface ColouredRun extends ReturnType<typeof sideLook> {
@@ -59,15 +59,8 @@ function sideSection({ side, lines, undecided }: SideComparison, noun: Noun): Se
     heading: `${side.name} beside the baseline`,
     verdicts: [],
     table: {
-      columns: ['Figure', 'baseline', 'compared', 'change', '95 % confidence', 'finding'],
-      rows: lines.map((line) => [
-        nameOf(line),
-        valueText(line, line.baseline),
-        valueText(line, line.other),
-        changeText(line, line.difference.value),
-        intervalText(line, noun),
-        findingOf(line).text,
-      ]),
+      columns: ['Figure', ...LINE_HEADS, 'finding'],
+      rows: lines.map((line) => cellsOf(line, noun)),
     },
     charts: [],
     notes: undecided === undefined ? [] : [undecided],

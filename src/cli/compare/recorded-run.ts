@@ -54,9 +54,12 @@ const RESULT: Shape = {
   'latencyByTime?': [
     {
       ...{ startsAfterMs: 'number', endsAfterMs: 'number' },
-      ...{ p50Ms: 'number?', p90Ms: 'number?', p99Ms: 'number?', maxMs: 'number?' },
+      ...{ p99Ms: 'number?', maxMs: 'number?' },
     },
   ],
+  'latencyDesignEffects?': {
+    ...{ p50: 'number', p90: 'number', p99: 'number', 'p99.9': 'number' },
+  },
   'closed?': { rounds: [{ callsPerSecond: 'number' }] },
 };
 
@@ -90,12 +93,11 @@ function recordedRun(path: string, run: DriveResult): RecordedRun {
   const { calls, elapsedMs, admittedPer100Ms, closed } = run;
   const { request, ...options } = run.options;
   const noun = request ? 'requests' : 'calls';
-  const byTime = (field: 'p50Ms' | 'p90Ms' | 'p99Ms' | 'maxMs') =>
+  const byTime = (field: 'p99Ms' | 'maxMs') =>
     (run.latencyByTime ?? []).flatMap((slot) => {
       const ms = slot[field] ?? undefined;
       return ms === undefined ? [] : [[middleOf(slot), ms] as const];
     });
-  const parts = (field: 'p50Ms' | 'p90Ms' | 'p99Ms') => byTime(field).map(([, ms]) => ms);
   return {
     ...calls,
     path,
@@ -103,11 +105,12 @@ function recordedRun(path: string, run: DriveResult): RecordedRun {
     elapsedMs,
     admittedPer100Ms,
     latency: decodeFromCompressedBase64(run.times.latency.hdrHistogram),
-    partsMs: new Map([
-      [50, parts('p50Ms')],
-      [90, parts('p90Ms')],
-      [99, parts('p99Ms')],
-    ]),
+    designEffects: new Map(
+      Object.entries(run.latencyDesignEffects ?? {}).map(([name, effect]) => [
+        Number(name.slice(1)),
+        effect,
+      ]),
+    ),
     rounds: closed?.rounds.map(({ callsPerSecond }) => callsPerSecond),
     conditions: conditionsOf({
       url: run.embeddedServer ? 'the embedded server' : safeText(run.url),
@@ -171,6 +174,9 @@ function doubtsOf(run: DriveResult, noun: Noun): string[] {
     ...(isShort ? [`ended after ${Math.round(elapsedMs)} ms of ${durationMs}`] : []),
     ...(!isShort && interrupted ? ['ended early'] : []),
     ...(texts.length === 0 ? [] : [`not fit to measure: ${texts.join('; ')}`]),
+    ...(run.closed == null && run.latencyDesignEffects == null
+      ? [`older version: its ${noun} are taken for independent`]
+      : []),
   ];
 }
 

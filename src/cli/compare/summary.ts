@@ -3,7 +3,7 @@ import { safeTextLine } from '../../load/plan/redact.ts';
 import type { Noun } from '../format.ts';
 import { field, INDENT, labelled, marked, type Paint, wrapped } from '../terminal.ts';
 import { assumptions, type Comparison, type SideComparison, verdictsOf } from './comparison.ts';
-import { changeText, findingOf, intervalText, nameOf, valueText } from './verdict.ts';
+import { cellsOf, findingOf, LINE_HEADS } from './verdict.ts';
 
 const COLUMN = 11;
 const INTERVAL = 24;
@@ -32,8 +32,6 @@ export function renderSummary(
 }
 
 function sideLines(one: SideComparison, noun: Noun, paint: Paint, columns: number): string[] {
-  const cells = ['', 'baseline', 'compared', 'change'];
-  const rest = columns < WIDE ? '' : `   ${'95 % confidence'.padEnd(INTERVAL)}`;
   return [
     field('Compared', paint.bold(safeTextLine(one.side.name))),
     ...labelled('Verdict', [
@@ -41,25 +39,24 @@ function sideLines(one: SideComparison, noun: Noun, paint: Paint, columns: numbe
       ...(one.undecided === undefined ? [] : [one.undecided]),
     ]),
     '',
-    paint.dim(rowOf(cells) + rest.trimEnd()),
+    paint.dim(rowOf(['', ...LINE_HEADS], columns)),
     ...one.lines.flatMap((line) => lineRows(line, noun, paint, columns)),
   ];
 }
 
-function rowOf([name = '', ...cells]: readonly string[]): string {
-  return `  ${name.padEnd(8)}${cells.map((cell) => cell.padStart(COLUMN)).join('')}`;
+/** Without the last cell, the interval, if there is no room for it. */
+function rowOf([name = '', ...cells]: readonly string[], columns: number): string {
+  const figures = cells.slice(0, 3).map((cell) => cell.padStart(COLUMN));
+  const row = `  ${name.padEnd(8)}${figures.join('')}`;
+  return columns < WIDE ? row : `${row}   ${cells[3]}`;
 }
 
 function lineRows(line: ComparisonLine, noun: Noun, paint: Paint, columns: number): string[] {
   const { text, isBetter } = findingOf(line);
   const painted = isBetter === undefined ? text : (isBetter ? paint.good : paint.bad)(text);
-  const row = rowOf([
-    nameOf(line),
-    valueText(line, line.baseline),
-    valueText(line, line.other),
-    changeText(line, line.difference.value),
-  ]);
-  const interval = intervalText(line, noun);
+  const cells = cellsOf(line, noun);
+  const [interval = ''] = cells.slice(4);
+  const row = rowOf(cells, columns);
   if (columns < WIDE) return [row, `  ${' '.repeat(8)}   ${interval}: ${painted}`];
-  return [`${row}   ${interval.padEnd(INTERVAL)}   ${painted}`];
+  return [`${row}${' '.repeat(Math.max(0, INTERVAL - interval.length))}   ${painted}`];
 }

@@ -45,14 +45,14 @@ export function nameOf({ figure }: ComparisonLine): string {
 }
 
 /** Formats a value of one side, with its unit. */
-export function valueText({ figure }: ComparisonLine, value: number): string {
+function valueText({ figure }: ComparisonLine, value: number): string {
   if (figure.kind === 'rate') return formatRate(value);
   if (figure.kind === 'errors') return `${formatNumber(100 * value)} %`;
   return Number.isFinite(value) ? formatLatency(1_000 * value) : 'none';
 }
 
 /** Formats a change as `+11.1 %`; for errors, in percentage points. */
-export function changeText({ figure }: ComparisonLine, change: number): string {
+function changeText({ figure }: ComparisonLine, change: number): string {
   const unit = figure.kind === 'errors' ? 'pt' : '%';
   const percent = 100 * change;
   if (percent > MOST_PERCENT) return `> +${MOST_PERCENT} ${unit}`;
@@ -63,11 +63,25 @@ export function changeText({ figure }: ComparisonLine, change: number): string {
 }
 
 /** Formats the confidence interval of the difference. */
-export function intervalText(line: ComparisonLine, noun: Noun = 'requests'): string {
+function intervalText(line: ComparisonLine, noun: Noun = 'requests'): string {
   const { interval } = line.difference;
   if (interval === undefined) return `too few ${noun} or runs`;
   return `${changeText(line, interval.low)} to ${changeText(line, interval.high)}`;
 }
+
+/** What a table shows of a line, in the order of {@link LINE_HEADS}. */
+export function cellsOf(line: ComparisonLine, noun: Noun): string[] {
+  return [
+    nameOf(line),
+    valueText(line, line.baseline),
+    valueText(line, line.other),
+    changeText(line, line.difference.value),
+    intervalText(line, noun),
+    findingOf(line).text,
+  ];
+}
+
+export const LINE_HEADS = ['baseline', 'compared', 'change', '95 % confidence'] as const;
 
 /** How much slower the other side is; undefined for errors, and where nothing is known. */
 function slowdownOf({ figure, difference: { interval } }: ComparisonLine) {

@@ -5,7 +5,7 @@ import { Command } from 'commander';
 import { HostRegion } from '../../host/host-region.ts';
 import { removeRegion } from '../../host/removal.ts';
 import { platform } from '../../host/this-platform.ts';
-import { SAFE_OUTPUT } from '../output.ts';
+import { withSafeErrors } from '../output.ts';
 import { parseDuration } from '../values.ts';
 import { keysCommand } from './keys.ts';
 import { operatorCommands } from './operator.ts';
@@ -35,8 +35,7 @@ Examples:
 
 /** The subcommand `host`. */
 export function hostCommand(): Command {
-  const command = new Command('host')
-    .configureOutput(SAFE_OUTPUT)
+  const command = withSafeErrors(new Command('host'), 'zerotime host', 'commands')
     .description('Inspect, change and remove the regions that processes of this machine share.')
     .addCommand(
       subcommand('ls')
@@ -65,8 +64,7 @@ export function hostCommand(): Command {
           report(() => removeRegion(path, { isForced: force })),
         ),
     )
-    .addHelpText('after', NOTES)
-    .showHelpAfterError('(zerotime host --help shows all commands)');
+    .addHelpText('after', NOTES);
   for (const each of [...operatorCommands(), keysCommand(), serveCommand()])
     command.addCommand(each);
   return command;

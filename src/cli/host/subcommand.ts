@@ -1,13 +1,11 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { printableLine } from '../../load/plan/redact.ts';
-import { EXIT, printError, SAFE_OUTPUT } from '../output.ts';
+import { EXIT, printError, withSafeErrors } from '../output.ts';
 import { KEY_TYPES } from './requested-change.ts';
 
 /** A subcommand of `host`. Settings are not inherited from the command. */
 export function subcommand(name: string): Command {
-  return new Command(name)
-    .configureOutput(SAFE_OUTPUT)
-    .showHelpAfterError(`(zerotime host ${name} --help shows all options)`);
+  return withSafeErrors(new Command(name), `zerotime host ${name}`);
 }
 
 /** A subcommand that opens a region. */

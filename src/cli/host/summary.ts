@@ -4,17 +4,11 @@ import type { HostLimiter } from '../../host/limiters.ts';
 import type { Semaphore } from '../../limiters/semaphore.ts';
 import { printableLine } from '../../load/plan/redact.ts';
 import { countOf, formatCount, formatSpan } from '../format.ts';
+import { aligned } from '../terminal.ts';
 
 /** Aligns rows in columns. Names are from outside. */
 export function columns(table: readonly (readonly string[])[]): string[] {
-  const rows = table.map((row) => row.map(printableLine));
-  const widths: number[] = [];
-  for (const row of rows) {
-    for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, cell.length);
-  }
-  return rows.map((row) =>
-    `  ${row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  ')}`.trimEnd(),
-  );
+  return aligned(table.map((row) => row.map(printableLine)));
 }
 
 /** The size of a region, and how much of it is in use. */

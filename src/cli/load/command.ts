@@ -6,7 +6,7 @@ import { safeText } from '../../load/plan/redact.ts';
 import { runLoad } from '../../load/threads/run.ts';
 import { aboutThisRun } from '../about.ts';
 import { countOf, formatNumber, formatSpan } from '../format.ts';
-import { checkOutputs, deliver, SAFE_OUTPUT, writeJson, writeOutput } from '../output.ts';
+import { checkOutputs, deliver, withSafeErrors, writeJson, writeOutput } from '../output.ts';
 import { writePage } from '../report/render.ts';
 import { parseTarget } from '../values.ts';
 import { Interrupt, RATE_KEYS, RateKeys } from './keys.ts';
@@ -75,10 +75,9 @@ Examples:
 
 /** The subcommand `load`. */
 export function loadCommand(): Command {
-  const load = commandWithOptions();
+  const load = withSafeErrors(commandWithOptions(), 'zerotime load');
   const inputFiles = inputFilesOf(load);
   return load
-    .configureOutput(SAFE_OUTPUT)
     .description(
       'Generate load for an HTTP server or a module at one exact rate, from many threads.',
     )
@@ -88,7 +87,6 @@ export function loadCommand(): Command {
       parseTarget,
     )
     .addHelpText('after', HELP)
-    .showHelpAfterError('(zerotime load --help shows all options)')
     .action(async (url: string | undefined, given: Given, command: Command) => {
       const { json, hgrm, report } = given;
       checkOutputs(command, { json, hgrm, report }, inputFiles(url));

@@ -1,7 +1,7 @@
 // The charts of distributions: by percentile, as bars, and over time.
 
 import { type Histogram, JsHistogram } from 'hdr-histogram-js';
-import { type LatencySlot, LEAST_FOR, valueCounts } from '../../load/measure/latency-timeline.ts';
+import { type LatencySlot, LEAST_FOR } from '../../load/measure/latency-timeline.ts';
 import { formatLatency } from '../format.ts';
 import { type BarChart, COLOURS, type Colour, type LineChart, type Series } from './page.ts';
 
@@ -75,10 +75,13 @@ export function latencyBars(title: string, histogram: Histogram, unit: string): 
     throw new TypeError('histogram must come from hdr-histogram-js');
   const ends = barEnds(histogram.maxValue);
   const values = ends.map(() => 0);
-  const [latencies, counts] = valueCounts(histogram);
-  for (const [at, us] of latencies.entries()) {
-    const bar = ends.findIndex((end) => us <= end);
-    values[bar] = (values[bar] ?? 0) + (counts[at] ?? 0);
+  const { recordedValuesIterator: recorded, maxValue } = histogram;
+  recorded.reset();
+  while (recorded.hasNext()) {
+    const { valueIteratedTo, countAddedInThisIterationStep: count } = recorded.next();
+    // The iterator returns the upper end of a histogram bucket, which can exceed the largest value.
+    const bar = ends.findIndex((end) => Math.min(valueIteratedTo, maxValue) <= end);
+    values[bar] = (values[bar] ?? 0) + count;
   }
   // Keep one of the empty bars at the low end.
   const first = Math.max(0, values.findIndex((count) => count > 0) - 1);

@@ -11,7 +11,7 @@ import {
   deliver,
   parseOutputPath,
   parseOutputPathOrStdout,
-  SAFE_OUTPUT,
+  withSafeErrors,
   writeJson,
 } from '../output.ts';
 import { writePage } from '../report/render.ts';
@@ -69,8 +69,7 @@ interface CommandOptions extends Omit<SimulateOptions, 'limiters'> {
 
 /** The subcommand `simulate`. */
 export function simulateCommand(): Command {
-  return new Command('simulate')
-    .configureOutput(SAFE_OUTPUT)
+  return withSafeErrors(new Command('simulate'), 'zerotime simulate')
     .description(
       'Replay traffic through limiters in simulated time, to compare limiters and their options.',
     )
@@ -109,7 +108,6 @@ export function simulateCommand(): Command {
     .option('--svg <file>', 'write a drawing of arrivals, admissions and bounds', parseOutputPath)
     .option('--report <file>', 'write a self-contained HTML page with charts', parseOutputPath)
     .addHelpText('after', NOTES)
-    .showHelpAfterError('(zerotime simulate --help shows all options)')
     .action(async (given: CommandOptions, command: Command) => {
       if (given.arrivals === undefined && given.file === undefined) {
         command.error('error: give --arrivals or --file');

@@ -12,8 +12,7 @@ import {
   sideLook,
 } from '../report/distributions.ts';
 import type { Chart, LineChart, Page, Section } from '../report/page.ts';
-import { coursesOf } from './courses.ts';
-import { highestOf, ratesByTime } from './outcome.ts';
+import { coursesOf, highestOf, ratesByTime } from './outcome.ts';
 import { boundVerdicts, cellsOf, columnsOf, describeArrivals, describeCallers } from './summary.ts';
 
 /** The page of `--report`. */

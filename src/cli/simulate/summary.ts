@@ -11,15 +11,7 @@ import {
   formatSpan,
 } from '../format.ts';
 import type { Verdict } from '../report/page.ts';
-import { field, INDENT, type Paint, wrapped } from '../terminal.ts';
-
-const GAP = '   ';
-
-/** One row of the table: the limiter, then its cells. */
-interface Row {
-  readonly name: string;
-  readonly cells: readonly string[];
-}
+import { aligned, field, INDENT, marked, type Paint, wrapped } from '../terminal.ts';
 
 /** Renders the summary of a simulation for this many columns, at least 60. */
 export function renderSummary(
@@ -118,28 +110,25 @@ export function cellsOf(
 }
 
 function tableLines(result: SimulateResult, paint: Paint, columns: number): string[] {
-  const head: Row = { name: 'Limiter', cells: columnsOf(result) };
-  const rows = result.limiters.map((one) => ({ name: one.text, cells: cellsOf(one, result) }));
-  const all = [head, ...rows];
-  const nameWidth = Math.max(...all.map(({ name }) => name.length));
-  const widths = head.cells.map((_, at) =>
-    Math.max(...all.map(({ cells }) => cells[at]?.length ?? 0)),
-  );
-  const line = ({ name, cells }: Row) =>
-    `  ${[name.padEnd(nameWidth), ...cells.map((cell, at) => cell.padStart(widths[at] ?? 0))].join(GAP)}`;
-  if (line(head).length > columns) return blocks(head, rows, paint);
-  return [paint.dim(line(head)), ...rows.map(line)];
+  const heads = ['Limiter', ...columnsOf(result)];
+  const rows = result.limiters.map((one) => [one.text, ...cellsOf(one, result)]);
+  const [head = '', ...lines] = aligned([heads, ...rows], true);
+  return head.length > columns ? blocks(heads, rows, paint) : [paint.dim(head), ...lines];
 }
 
 /** The transposed table for narrow terminals: one block per limiter. */
-function blocks(head: Row, rows: readonly Row[], paint: Paint): string[] {
-  const width = Math.max(...rows.flatMap(({ cells }) => cells.map(({ length }) => length)));
-  return rows.flatMap(({ name, cells }, at) => [
+function blocks(
+  [, ...heads]: readonly string[],
+  rows: readonly (readonly string[])[],
+  paint: Paint,
+): string[] {
+  const width = Math.max(...rows.flatMap(([, ...cells]) => cells.map(({ length }) => length)));
+  return rows.flatMap(([name = '', ...cells], at) => [
     ...(at === 0 ? [] : ['']),
     `  ${paint.bold(name)}`,
     ...cells.map(
       (cell, column) =>
-        `    ${paint.dim((head.cells[column] ?? '').padEnd(INDENT))}${cell.padStart(width)}`,
+        `    ${paint.dim((heads[column] ?? '').padEnd(INDENT))}${cell.padStart(width)}`,
     ),
   ]);
 }
@@ -161,8 +150,6 @@ export function boundVerdicts({ limiters }: SimulateResult): Verdict[] {
 }
 
 function boundLines(result: SimulateResult, paint: Paint): string[] {
-  const lines = boundVerdicts(result).map(({ isGood, text }) => {
-    return `  ${isGood ? paint.good('✔') : paint.bad('✘')} ${text}`;
-  });
+  const lines = boundVerdicts(result).map((verdict) => `  ${marked(verdict, paint)}`);
   return [paint.dim('  Bounds'), ...lines];
 }

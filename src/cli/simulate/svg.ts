@@ -2,8 +2,7 @@ import type { SimulateResult } from '../../simulate/run.ts';
 import { formatNumber, formatSpan } from '../format.ts';
 import { writeOutput } from '../output.ts';
 import { escaped } from '../report/render.ts';
-import { type Course, coursesOf } from './courses.ts';
-import { highestOf, type RatesByTime, ratesByTime } from './outcome.ts';
+import { type Course, coursesOf, highestOf, type RatesByTime, ratesByTime } from './outcome.ts';
 import { cellsOf, columnsOf, describeArrivals } from './summary.ts';
 
 // Hand-written SVG: three step lines per limiter, or its course, and identical output for the same arguments.

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type { Decision } from '../../limiters/state.ts';
 import type { Fields } from './fields.ts';
 
@@ -48,4 +49,29 @@ export function failure(status: 500 | 503, problemJson: boolean): Answer {
   if (!problemJson) return { status, fields: {}, contentType: TEXT, body: text };
   const body = JSON.stringify({ type: 'about:blank', title, status });
   return { status, fields: {}, contentType: PROBLEM, body };
+}
+
+/** Sets fields. After a timeout elsewhere, the response may already be sent. */
+export function put(response: ServerResponse, fields: Fields): void {
+  if (response.headersSent) return;
+  for (const [name, value] of Object.entries(fields)) {
+    if (value === undefined) response.removeHeader(name);
+    else response.setHeader(name, value);
+  }
+}
+
+/** Responds to a request that does not pass: by the handler, if it exceeds its limit. */
+export function answerWith(
+  response: ServerResponse,
+  { status, fields, contentType, body, decision }: Answer,
+  handler: ((decision: Decision) => unknown) | undefined,
+): unknown {
+  const isHandled = handler !== undefined && decision !== undefined;
+  if (response.headersSent && !isHandled) return undefined;
+  put(response, fields);
+  response.statusCode = status;
+  if (isHandled) return handler(decision);
+  response.setHeader('Content-Type', contentType);
+  response.end(body);
+  return undefined;
 }

@@ -3,10 +3,10 @@ import type { Request, Response } from 'express';
 import type { Decision } from '../../limiters/state.ts';
 import { checkPeer } from '../../peers.ts';
 import { addressKey } from './address-key.ts';
+import { answerWith, put } from './answer.ts';
 import { Gate } from './gate.ts';
 import { untilEnd } from './in-flight.ts';
 import type { RequestLimitOptions } from './options.ts';
-import { answerWith, put } from './response.ts';
 
 /** A request of express, or of another server with the same middleware signature. */
 export type ExpressRequest = IncomingMessage & {

@@ -3,7 +3,7 @@ import { openKeyedCell } from '../../kernel/keyed/cell.ts';
 import { openKeyed } from '../../kernel/keyed/host.ts';
 import { checkOptions } from '../../known-options.ts';
 import { KeyedFixedWindow } from '../../limiters/keyed-fixed-window.ts';
-import { checkTable, KeyedTable } from '../../limiters/keyed-table.ts';
+import { checkTable, KeyedTable, TableKey } from '../../limiters/keyed-table.ts';
 import { checkShared, clockCell, find } from '../../limiters/opening.ts';
 import type { Region } from '../../limiters/region.ts';
 import { TokenBucket } from '../../limiters/token-bucket.ts';
@@ -146,15 +146,8 @@ export class HitWindow {
       find('keyed-fixed-window', this.#window.handle, openKeyedCell),
       openKeyed,
     );
-    const { kernel, clock } = this.#table;
-    const turned = {
-      turn(high: number, low: number) {
-        kernel.seek(high, low);
-        return this;
-      },
-    };
-    this.#table.turn(turned, this.#key(client));
-    kernel.returnTokens(clock.now(), 1);
+    const at = new TableKey(this.#table).turn(this.#key(client));
+    at.seek().returnTokens(this.#table.clock.now(), 1);
   }
 
   forget(client: string): void {

@@ -2,10 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Decision } from '../../limiters/state.ts';
 import { shown } from '../../options.ts';
 import { addressKey } from './address-key.ts';
+import { answerWith, put } from './answer.ts';
 import { Gate } from './gate.ts';
 import { untilEnd } from './in-flight.ts';
 import type { RequestLimitOptions } from './options.ts';
-import { answerWith, put } from './response.ts';
 
 /** Options of {@link nodeListener}. */
 export interface NodeLimitOptions<Request extends IncomingMessage = IncomingMessage>

@@ -4,8 +4,8 @@ import type { KeyedFixedWindow } from '../../limiters/keyed-fixed-window.ts';
 import type { KeyedTokenBucket } from '../../limiters/keyed-token-bucket.ts';
 import { checkAtOnce, isPromising } from '../../limiters/limiter.ts';
 import type { KeyedStats, LimiterStats } from '../../limiters/state.ts';
-import type { ThrottleStats } from '../../throttle/stats.ts';
-import type { FleetStats } from '../redis/fleet-bucket.ts';
+import type { ThrottleStats } from '../../throttle/call.ts';
+import type { FleetStats } from '../redis/fleet/fleet-bucket.ts';
 import type { RedisStats } from '../redis/redis-stats.ts';
 
 /** A limiter with counters: any bucket, window or log created with `stats: true`. */

@@ -45,11 +45,11 @@ export const SERIES: readonly Series[] = [
   },
   {
     kind: 'counter',
-    name: 'lost_races_total',
-    instrument: 'limiter.lost_races',
-    unit: '{race}',
-    help: 'Compare-and-exchange races lost to another thread.',
-    value: ({ lostRaces }) => lostRaces,
+    name: 'failed_exchanges_total',
+    instrument: 'limiter.failed_exchanges',
+    unit: '{exchange}',
+    help: 'Compare-and-exchanges that failed because another thread was faster.',
+    value: ({ failedExchanges }) => failedExchanges,
   },
   {
     kind: 'counter',

@@ -8,16 +8,40 @@ import {
   type SpanContext,
   SpanKind,
   TraceFlags,
+  type TraceState,
   trace,
 } from '@opentelemetry/api';
-import { type ConsistentSamplerOptions, choice } from './consistent-options.ts';
-import { KEEP_ALL, REFUSED_INTENT, type SamplingIntent } from './intent.ts';
-import { type OperationOf, operationOf } from './operation.ts';
+import {
+  type ConsistentSamplerOptions,
+  choice,
+  type OperationOf,
+  operationOf,
+} from './consistent-options.ts';
 import { changed, DROP, FOLLOWED, kept } from './results.ts';
-import type { SharedSampling } from './shared-sampling.ts';
+import { COUNTED, REFUSED, type SharedSampling, UNMET } from './shared-sampling.ts';
 import { DIGITS, integerOf, reaches } from './threshold.ts';
 import { readState, type SamplingState } from './trace-state.ts';
-import { COUNTED, REFUSED, UNMET } from './verdict.ts';
+
+/** A composable sampler's part in a decision, as defined by `@opentelemetry/sampler-composite`. */
+export interface SamplingIntent {
+  /** The rejection threshold, 56 bits; -1 always drops the span. */
+  threshold: bigint;
+  /** Whether the threshold gives the adjusted count of a kept span. */
+  thresholdReliable: boolean;
+  /** Attributes to add to the span if it is kept. */
+  attributes?: Attributes;
+  /** Changes the span's tracestate. */
+  updateTraceState?: (traceState: TraceState | undefined) => TraceState | undefined;
+}
+
+/** The threshold that keeps every span. */
+const KEEP_ALL = 0n;
+
+/** Drops a span because the limit has no token. */
+const REFUSED_INTENT: SamplingIntent = /* @__PURE__ */ Object.freeze({
+  threshold: -1n,
+  thresholdReliable: false,
+});
 
 const NO_ATTRIBUTES: Attributes = /* @__PURE__ */ Object.freeze({});
 

@@ -1,6 +1,14 @@
+import { type Attributes, type Context, diag, type SpanKind } from '@opentelemetry/api';
 import type { Known } from '../../known-options.ts';
 import { shown } from '../../options.ts';
-import type { OperationOf } from './operation.ts';
+
+/** Names the operation of a starting span. The arguments are those of a sampler. */
+export type OperationOf = (
+  context: Context,
+  spanName: string,
+  spanKind: SpanKind,
+  attributes: Attributes,
+) => string;
 
 /** Per-thread options of a `ConsistentRateLimitingSampler` or a `RemoteSampler`. */
 export interface ConsistentSamplerOptions {
@@ -40,4 +48,37 @@ export function choice<T extends string>(
   if (value === undefined) return choices[0];
   if (choices.includes(value)) return value;
   throw new RangeError(`${name} must be "${choices[0]}" or "${choices[1]}", got ${shown(value)}`);
+}
+
+const byName: OperationOf = (_context, spanName) => `${spanName}`;
+
+function byAttribute(name: string): OperationOf {
+  return (_context, spanName, _spanKind, attributes) => {
+    const value = attributes[name];
+    return value === undefined ? `${spanName}` : `${value}`;
+  };
+}
+
+/** Falls back to the span's name if the function throws: a sampler must never throw. */
+function guarded(own: OperationOf): OperationOf {
+  let isReported = false;
+  return (context, spanName, spanKind, attributes) => {
+    try {
+      return `${own(context, spanName, spanKind, attributes)}`;
+    } catch (error) {
+      if (!isReported) diag.error('zerotime: operation() threw; using the name of the span', error);
+      isReported = true;
+      return `${spanName}`;
+    }
+  };
+}
+
+/** @throws TypeError if the option is neither a function nor a string. */
+export function operationOf(option: string | OperationOf | undefined): OperationOf {
+  if (option === undefined) return byName;
+  if (typeof option === 'string') return byAttribute(option);
+  if (typeof option === 'function') return guarded(option);
+  throw new TypeError(
+    `operation must be the name of an attribute or a function, got ${shown(option)}`,
+  );
 }

@@ -1,6 +1,7 @@
 import type * as WorkerThreads from 'node:worker_threads';
 import type { Sampler } from '@opentelemetry/api';
 import { nodeModule } from '../../memory/runtime.ts';
+import { checkPeer } from '../../peers.ts';
 import { samplerFrom } from './sampler-from.ts';
 import { ThreadFlush } from './thread-flush.ts';
 
@@ -77,4 +78,35 @@ export async function register<Instrumentation>(
     await within(mostMs, Promise.all([ended, workers.flush()]));
     traced.kill(traced.pid, 'SIGTERM');
   });
+}
+
+/** The part of `@opentelemetry/auto-instrumentations-node` used here. */
+interface AutoInstrumentations {
+  getNodeAutoInstrumentations(): readonly unknown[];
+}
+
+/** Typed as string, so that compilers don't resolve this optional package. */
+const PACKAGE: string = '@opentelemetry/auto-instrumentations-node';
+
+/**
+ * The package's instrumentations, selected by its own environment variables; none if it is not
+ * installed.
+ */
+export async function autoInstrumentations(
+  load: (name: string) => Promise<unknown> = (name) => import(name),
+): Promise<readonly unknown[]> {
+  try {
+    const loaded = (await load(PACKAGE)) as AutoInstrumentations;
+    checkPeer('zerotime/opentelemetry/register', '@opentelemetry/auto-instrumentations-node');
+    return loaded.getNodeAutoInstrumentations();
+  } catch (error) {
+    if (isMissing(error)) return [];
+    throw error;
+  }
+}
+
+/** Whether the package itself is missing, rather than one of its dependencies. */
+function isMissing(error: unknown): boolean {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return code === 'ERR_MODULE_NOT_FOUND' && message.includes(`'${PACKAGE}'`);
 }

@@ -14,8 +14,6 @@ import { Region } from '../../memory/region.ts';
 import { memoryOf } from '../../memory/shared-memory.ts';
 import type { Clock } from '../../time/clock.ts';
 import { Minima } from './minima.ts';
-import type { Policy } from './policy.ts';
-import { probabilityOf } from './probability.ts';
 import { byLimit, byMinimum } from './results.ts';
 import {
   burstOf,
@@ -27,7 +25,61 @@ import {
   type SamplerStats,
 } from './sampler-options.ts';
 import { Threshold } from './threshold.ts';
-import { COUNTED, REFUSED, UNCOUNTED, UNMET } from './verdict.ts';
+
+// Verdicts on a span.
+
+/** Its randomness does not reach the threshold. */
+export const UNMET = 0;
+/** Dropped regardless of its randomness: the limit has no token, or its probability is 0. */
+export const REFUSED = 1;
+/** Kept by its randomness: the threshold gives its adjusted count. */
+export const COUNTED = 2;
+/** Kept without an adjusted count. */
+const UNCOUNTED = 3;
+
+/** The sampling probability of an operation. */
+export interface Chance {
+  readonly threshold: Threshold;
+  /** Attributes of kept spans; undefined: those of the limit. */
+  readonly attributes: Attributes | undefined;
+}
+
+/** Per-operation probabilities. The lower of this and the limit's probability applies. */
+export interface Policy {
+  /** Whether the policy has changed since the last call. */
+  hasChanged(): boolean;
+  /** The probability of an operation; undefined if it is 0. */
+  chanceOf(operation: string): Chance | undefined;
+  /** Whether operations have a minimum. */
+  readonly hasMinima: boolean;
+}
+
+/** The inputs of a probability. */
+interface Measured {
+  /** The limit: spans per second, and spans at once. */
+  readonly rate: number;
+  readonly burst: number;
+  /** Tokens in the bucket. */
+  readonly balance: number;
+  /** The arrival rate. */
+  readonly perSecond: number;
+}
+
+/** The minimum share of the rate to aim at while there are tokens. */
+const LEAST_SHARE = 1 / 128;
+
+/**
+ * The probability of keeping the next span that holds the bucket half full: rate divided by
+ * arrivals, lower if the bucket is emptier and higher if it is fuller. This corrects for the delay
+ * of the smoothed rate after a jump. The next span's randomness has no influence, so adjusted
+ * counts are unbiased.
+ */
+export function probabilityOf({ rate, burst, balance, perSecond }: Measured): number {
+  const room = Math.max(0, burst - balance);
+  // With less than a token, every span is refused. Aim at the rate, so that refusals are counted.
+  const share = balance < 1 ? 1 : Math.max(balance - 1, LEAST_SHARE * room) / room;
+  return Math.min(1, (rate * share) / perSecond);
+}
 
 /** How often a thread reports its arrivals to the others, per time constant. */
 const REPORTS = 64;

@@ -6,12 +6,12 @@ import { checkMade, checkObject, checkSpanMs, checkTokens } from '../../options.
 import { systemClock } from '../../time/system-clock.ts';
 import { AnsweredCalls } from './answered-calls.ts';
 import { Answers } from './answers.ts';
+import type { TokenSource } from './fleet/token-source.ts';
 import type { RedisSettings, WhenUnreachable } from './redis-options.ts';
 import { RedisPromises } from './redis-promises.ts';
 import type { RedisReservation } from './redis-reservation.ts';
 import type { CallCounts, RedisStats } from './redis-stats.ts';
 import { RemoteBucket } from './remote-bucket.ts';
-import type { TokenSource } from './token-source.ts';
 
 /** The base class of `RedisTokenBucket` and `RedisLimitSet`, on a Redis or Valkey server. */
 export abstract class RedisBucket extends Described implements TokenSource {

@@ -2,8 +2,10 @@ import type { Key } from '../../kernel/keyed/hash.ts';
 import { MAX_CAPACITY } from '../../kernel/keyed/table-cell.ts';
 import { tightest } from '../../kernel/limit-set/cell.ts';
 import { checkOptions } from '../../known-options.ts';
+import type { ReserveOptions } from '../../limiters/bucket-calls.ts';
 import type { KeyBucket } from '../../limiters/keyed-bucket.ts';
 import { type CallsOfKey, KeyedCalls } from '../../limiters/keyed-calls.ts';
+import type { WithoutTiers } from '../../limiters/keyed-table.ts';
 import type { ContinuousLimit } from '../../limiters/limit.ts';
 import { PROMISES } from '../../limiters/limiter.ts';
 import { KeyWaiters, type WaitCount } from '../../limiters/waiting.ts';
@@ -17,10 +19,18 @@ import { CallCounts, type RedisStats } from './redis-stats.ts';
 /** Buckets kept for later calls, of 2 kB each. */
 const MOST_RECENT = 1000;
 
+/** The methods of one key's bucket. */
+interface OneBucket extends CallsOfKey<'async'> {
+  acquire(n?: number, maxWaitMs?: number): Promise<number>;
+  reserve(n?: number, options?: ReserveOptions): Promise<RedisReservation | undefined>;
+  returnTokens(n: number): Promise<void>;
+  balance(): Promise<number>;
+}
+
 /** The bucket of an invalid key: every call rejects with the reason. */
-function rejecting(reason: unknown): CallsOfKey<'async', RedisReservation> {
+function rejecting(reason: unknown): OneBucket {
   const call = () => Promise.reject(reason);
-  return new Proxy({} as CallsOfKey<'async', RedisReservation>, { get: () => call });
+  return new Proxy({} as OneBucket, { get: () => call });
 }
 
 /** A process's table for use while the server is unreachable. */
@@ -41,9 +51,10 @@ export type BucketArguments = [
  * The base class of `RedisKeyedTokenBucket` and `RedisKeyedLimitSet`. `Bucket` is the class of one
  * key's limiter.
  */
-export abstract class RedisKeyedBucket<
-  Bucket extends CallsOfKey<'async', RedisReservation>,
-> extends KeyedCalls<'async', RedisReservation> {
+export abstract class RedisKeyedBucket<Bucket extends OneBucket> extends KeyedCalls<
+  'async',
+  OneBucket
+> {
   /** @internal */
   readonly [PROMISES] = true;
   /** The prefix of the buckets' names on the server. */
@@ -123,13 +134,41 @@ export abstract class RedisKeyedBucket<
   }
 
   /** @internal */
-  protected of(key: Key, options?: object): CallsOfKey<'async', RedisReservation> {
+  protected of(key: Key, options?: object): OneBucket {
     try {
       if (options !== undefined) checkOptions(options, {});
       return this.#recentBucket(key);
     } catch (error) {
       return rejecting(error);
     }
+  }
+
+  /**
+   * Takes `n` tokens if they are due within `maxWaitMs` (default `Infinity`), and returns the
+   * milliseconds to wait before acting. Otherwise takes nothing and returns `REFUSED`.
+   */
+  acquire(key: Key, n?: number, maxWaitMs?: number, options?: WithoutTiers): Promise<number> {
+    return this.of(key, options).acquire(n, maxWaitMs);
+  }
+
+  /**
+   * Takes `n` tokens if they are due within `maxWaitMs` (default `Infinity`) and returns a
+   * reservation: act at its instant. Otherwise takes nothing and returns undefined.
+   *
+   * @throws RateLimitError `ERR_EXCEEDS_BURST` if the bucket can never hold `n` tokens.
+   */
+  reserve(key: Key, n?: number, options?: ReserveOptions): Promise<RedisReservation | undefined> {
+    return this.of(key).reserve(n, options);
+  }
+
+  /** Returns tokens that you took and did not use; the bucket never holds more than the burst. */
+  returnTokens(key: Key, n: number, options?: WithoutTiers): Promise<void> {
+    return this.of(key, options).returnTokens(n);
+  }
+
+  /** Returns the tokens in the key's bucket: negative in debt, Infinity if unlimited. */
+  balance(key: Key, options?: WithoutTiers): Promise<number> {
+    return this.of(key, options).balance();
   }
 
   /** Counts of all calls of this object and of its limiters from {@link for}. */

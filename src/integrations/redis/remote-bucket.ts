@@ -7,7 +7,6 @@ import { systemClock } from '../../time/system-clock.ts';
 import { limitsText, readLimits } from './limit-text.ts';
 import type { Link } from './link.ts';
 import { ANSWER } from './script/format.ts';
-import { amountWord, operationWord } from './script-words.ts';
 import type { ServerNode } from './server-node.ts';
 import {
   balanceOf,
@@ -27,7 +26,7 @@ export interface RemoteReceipt {
   readonly originUs: number;
   /** One per limit. */
   readonly zeroTimes: readonly Ticks[];
-  readonly generation: number;
+  readonly epoch: number;
   readonly tokens: number;
 }
 
@@ -67,7 +66,7 @@ export class RemoteBucket {
   #text: string;
   /** Takes with equal terms may share a command. */
   #terms: string;
-  readonly #run: RunTakes = (operation, words) => this.#call(operation, words);
+  readonly #run: RunTakes = (operation, words) => this.#call(operation, () => words);
 
   constructor(options: RemoteOptions) {
     this.#options = options;
@@ -118,7 +117,7 @@ export class RemoteBucket {
       untilUs: nowUs + timeoutMs * 1000,
       words: (deadlineUs: number) => {
         onCommand?.();
-        const full = operationWord(operation, schedules, limits === this.#ownText);
+        const full = limits === this.#ownText ? `own ${operation}` : operation;
         const deadline = String(timeUs === undefined ? deadlineUs : -timeUs());
         return [full, limits, deadline, ...rest];
       },
@@ -184,13 +183,13 @@ export class RemoteBucket {
 
   acquire(tokens: number, maxWaitUs: number): Promise<Acquired> {
     return this.#takeAndLook(tokens, maxWaitUs, (result, standing) => {
-      const { originUs, nowUs, generation, limits } = standing;
+      const { originUs, nowUs, epoch, limits } = standing;
       const burst = Math.min(...limits.map(({ schedule }) => schedule.burst));
       // A free call never waits, even in debt.
       const dueUs = () => (isFree(standing, tokens) ? 0 : debtUs(standing));
       const waitUs = result === 0 ? dueUs() : result;
       const zeroTimes = limits.map(({ zeroTime }) => zeroTime);
-      return { waitUs, burst, nowUs, receipt: { originUs, zeroTimes, generation, tokens } };
+      return { waitUs, burst, nowUs, receipt: { originUs, zeroTimes, epoch, tokens } };
     });
   }
 
@@ -206,23 +205,21 @@ export class RemoteBucket {
       // The burst bounds the result, so the script's count stays exact.
       const bursts = schedules.filter((one) => one.ticksPerToken > 0).map(({ burst }) => burst);
       const most = Math.min(whole, ...bursts.map(Math.floor));
-      return [amountWord(schedules, most, Math.ceil), String(most)];
+      return [String(most)];
     });
     return Number(answer[resultsAt(schedules)]);
   }
 
   async returnTokens(tokens: number): Promise<void> {
-    await this.#operate('return', (schedules) => [
-      amountWord(schedules, Math.min(tokens, MAX_SPAN_TICKS), Math.floor),
-    ]);
+    await this.#operate('return', () => [String(Math.min(tokens, MAX_SPAN_TICKS))]);
   }
 
   /** Undoes an acquisition if nothing has been written since. */
-  async cancel({ originUs, zeroTimes, generation, tokens }: RemoteReceipt): Promise<boolean> {
-    const { answer, schedules } = await this.#operate('cancel', (schedules) => [
-      amountWord(schedules, tokens, Math.ceil),
+  async cancel({ originUs, zeroTimes, epoch, tokens }: RemoteReceipt): Promise<boolean> {
+    const { answer, schedules } = await this.#operate('cancel', () => [
+      String(tokens),
       String(originUs),
-      String(generation),
+      String(epoch),
       ...zeroTimes.map(ticksWord),
     ]);
     return Number(answer[resultsAt(schedules)]) === 1;
@@ -242,7 +239,7 @@ export class RemoteBucket {
     let text = this.#text;
     await this.#operate('change', (schedules) => {
       text = limitsText(change(schedules));
-      return ['0', text, text === this.#ownText ? '0' : '1'];
+      return [text, text === this.#ownText ? '0' : '1'];
     });
     this.#learn(text);
   }

@@ -21,7 +21,7 @@ export interface Standing {
   /** The server's time, adjusted so that it never runs backwards. */
   readonly nowUs: number;
   /** Counts limit changes and renewals of the origin. */
-  readonly generation: number;
+  readonly epoch: number;
   /** One per limit. */
   readonly limits: readonly LimitStanding[];
 }
@@ -40,7 +40,7 @@ export function readStanding(schedules: Schedules, answer: readonly unknown[]): 
   return {
     nowUs: Number(nowUs),
     originUs: Number(originUs),
-    generation: Number(answer[ZERO_TIMES_AT + schedules.length]),
+    epoch: Number(answer[ZERO_TIMES_AT + schedules.length]),
     limits: schedules.map((schedule, i) => ({
       schedule,
       zeroTime: readTicks(answer[ZERO_TIMES_AT + i]),

@@ -2,7 +2,6 @@ import { LATER, NEVER } from '../../kernel/bucket/kernel.ts';
 import type { Schedules } from '../../limiters/limit.ts';
 import type { Link } from './link.ts';
 import { MORE_THAN_BURST } from './script/format.ts';
-import { takeWord, waitWord } from './script-words.ts';
 import { afterTake, type Result, readStanding, resultsAt, type Standing } from './standing.ts';
 
 /** One caller. */
@@ -22,11 +21,8 @@ export interface TakeAnswer {
   readonly limits: string;
 }
 
-/** Runs `try` or `take`. The words depend on the limits in force. */
-export type RunTakes = (
-  operation: 'try' | 'take',
-  words: (schedules: Schedules) => string[],
-) => Promise<TakeAnswer>;
+/** Runs `try` or `take`. */
+export type RunTakes = (operation: 'try' | 'take', words: readonly string[]) => Promise<TakeAnswer>;
 
 /** A batch with this many callers is sent without waiting for more. */
 const MOST_CALLERS = 1000;
@@ -38,10 +34,15 @@ interface Row {
   count: number;
 }
 
-function wordsOf(rows: readonly Row[], schedules: Schedules): string[] {
+/** Longer than any wait. */
+const EVER_US = 1e300;
+
+/** The rows as arguments of the script. */
+function wordsOf(rows: readonly Row[]): string[] {
   const words: string[] = [];
   for (const { tokens, maxWaitUs, count } of rows) {
-    words.push(takeWord(schedules, tokens), waitWord(schedules, maxWaitUs));
+    words.push(tokens === 1 ? '' : String(tokens));
+    words.push(maxWaitUs === 0 ? '' : String(Math.min(maxWaitUs, EVER_US)));
     if (rows.length > 1 || count > 1) words.push(String(count));
   }
   while (words.at(-1) === '') words.pop();
@@ -143,7 +144,7 @@ export class TakeBatch {
     const operation = this.#wantsState ? 'take' : 'try';
     let answer: TakeAnswer;
     try {
-      answer = await this.#run(operation, (schedules) => wordsOf(this.#rows, schedules));
+      answer = await this.#run(operation, wordsOf(this.#rows));
     } catch (error) {
       this.#end();
       for (const { reject } of this.#takings) reject(error);

@@ -1,5 +1,5 @@
 import { ticksOf } from '../../kernel/bucket/schedule.ts';
-import { HALF } from './script/arithmetic.ts';
+import { HALF } from './script/format.ts';
 
 const HALF_TICKS = BigInt(HALF);
 

@@ -1,83 +1,51 @@
-import { HandleError } from '../../errors.ts';
-import { Bell } from '../../memory/bell.ts';
 import { allocateCell, type CellPlace, openCell, publishCell } from '../../memory/cell.ts';
+import { SharedEvent } from '../../memory/event.ts';
 import type { KernelName } from '../../memory/handle.ts';
-import {
-  BUCKET,
-  BUCKET_BYTES,
-  CELL,
-  type CellKind,
-  INDEX_BITS,
-  RECORD,
-  recordOffset,
-} from '../../memory/layout.ts';
+import { BUCKET, BUCKET_BYTES, type CellKind, RECORD, recordOffset } from '../../memory/layout.ts';
 import type { Region } from '../../memory/region.ts';
+import { type Live, readLive } from '../live-record.ts';
 import { buckets, sound } from './engine.ts';
-import type { Tenure } from './kernel.ts';
+import type { LimitEpoch } from './kernel.ts';
 import { isSound, type Schedule, scheduleFrom } from './schedule.ts';
 
 /** A configuration record: a schedule, and the clock instant from which the word counts ticks. */
-export interface ConfigRecord {
-  /** Its place in the cell. */
-  readonly index: number;
-  /** Different for every record of a cell; 0 while the record is being written. */
-  readonly generation: number;
-  /** The generation with which its limit came into force. */
+export interface ConfigRecord extends Live {
+  /** The epoch with which its limit came into force. */
   readonly limit: number;
   readonly schedule: Schedule;
   readonly originUs: number;
 }
 
-/** Reads a record; undefined if it is invalid or being written. */
-function readRecord(place: Omit<CellPlace, 'bytes'>, index: number): ConfigRecord | undefined {
-  const { i32, f64 } = place.region;
-  const at = recordOffset(place.offset, index);
-  const float = (field: number) => f64[(at + field) >> 3] ?? Number.NaN;
-  const generation = Atomics.load(i32, (at + RECORD.generation) >> 2);
-  const schedule = scheduleFrom(
-    float(RECORD.pace),
-    float(RECORD.burst),
-    float(RECORD.ticksPerToken),
-    float(RECORD.fillTicks),
-  );
-  const originUs = float(RECORD.originUs);
-  const limit = Atomics.load(i32, (place.offset + BUCKET.limits + 4 * index) >> 2);
-  const settled = Atomics.load(i32, (at + RECORD.generation) >> 2) === generation;
-  if (generation === 0 || !settled || !isSound(schedule) || !Number.isFinite(originUs)) {
-    return undefined;
-  }
-  return { generation, limit, schedule, originUs, index };
-}
-
-/**
- * Reads the live record. An unreadable record was reused since the word was loaded, so the word has
- * changed; if it has not, the cell was overwritten.
- *
- * @throws HandleError `ERR_REGION_DAMAGED`
- */
+/** @throws HandleError `ERR_REGION_DAMAGED` */
 export function liveRecord(place: CellPlace): ConfigRecord {
-  const at = (place.offset + CELL.word) >> 3;
-  for (;;) {
-    const word = Atomics.load(place.region.i64, at);
-    const index = Number(BigInt.asUintN(INDEX_BITS, word));
-    const record = readRecord(place, index);
-    if (record !== undefined) return record;
-    if (Atomics.load(place.region.i64, at) === word) {
-      throw new HandleError('ERR_REGION_DAMAGED', "the limiter's configuration is invalid");
-    }
-  }
+  const { region, offset } = place;
+  const read = (at: number, index: number) => {
+    const float = (field: number) => region.f64[(at + field) >> 3] ?? Number.NaN;
+    const schedule = scheduleFrom(
+      float(RECORD.pace),
+      float(RECORD.burst),
+      float(RECORD.ticksPerToken),
+      float(RECORD.fillTicks),
+    );
+    const originUs = float(RECORD.originUs);
+    const limit = Atomics.load(region.i32, (offset + BUCKET.limits + 4 * index) >> 2);
+    return isSound(schedule) && Number.isFinite(originUs)
+      ? { limit, schedule, originUs }
+      : undefined;
+  };
+  return readLive(place, read);
 }
 
 /**
- * Watches a limit without loading the bucket's contended word. A record's tenure repeats its
- * generation until a reconfiguration clears it: while it is set, the limit is in force.
+ * Watches a limit without loading the bucket's contended word. A record's `liveEpoch` repeats its
+ * epoch until a reconfiguration clears it: while it is set, the limit is in force.
  */
-export class RecordTenure implements Tenure {
+export class RecordEpoch implements LimitEpoch {
   readonly #place: CellPlace;
   readonly #i32: Int32Array<SharedArrayBuffer>;
   #at = 0;
-  #generation = 0;
-  /** The generation with which the watched limit came into force. */
+  #epoch = 0;
+  /** The epoch with which the watched limit came into force. */
   #limit = 0;
 
   constructor(place: CellPlace) {
@@ -91,15 +59,15 @@ export class RecordTenure implements Tenure {
     this.#watch(liveRecord(this.#place));
   }
 
-  #watch({ index, generation, limit }: ConfigRecord): void {
-    this.#at = (recordOffset(this.#place.offset, index) + RECORD.tenure) >> 2;
-    this.#generation = generation;
+  #watch({ index, epoch, limit }: ConfigRecord): void {
+    this.#at = (recordOffset(this.#place.offset, index) + RECORD.liveEpoch) >> 2;
+    this.#epoch = epoch;
     this.#limit = limit;
   }
 
   /** Whether the limit is known to be in force, without loading the word. */
   get holds(): boolean {
-    return this.#i32[this.#at] === this.#generation;
+    return this.#i32[this.#at] === this.#epoch;
   }
 
   /**
@@ -155,7 +123,7 @@ export function openBucketCell(
   return place;
 }
 
-/** Rings when the limit changes. */
-export function changesOf({ region, offset }: CellPlace): Bell {
-  return new Bell(region.i32, (offset + BUCKET.sequence) >> 2, region);
+/** Fires when the limit changes. */
+export function changesOf({ region, offset }: CellPlace): SharedEvent {
+  return new SharedEvent(region.i32, (offset + BUCKET.sequence) >> 2, region);
 }

@@ -18,7 +18,7 @@ export type ReceiptWords = [low: number, high: number, costLow: number, costHigh
 
 /** The results that each engine module keeps after an admission. */
 export interface AdmissionResults {
-  lostRaces(): number;
+  failedExchanges(): number;
   receiptLow(): number;
   receiptHigh(): number;
   receiptCostLow(): number;
@@ -38,13 +38,13 @@ export interface EngineResults extends AdmissionResults {
 export interface PromiseResults {
   /** Prepares the index of the last admission's token. */
   findPromise(): void;
-  promiseGeneration(): number;
+  promiseEpoch(): number;
   promiseLimit(): number;
   indexLow(): number;
   indexHigh(): number;
   fractionLow(): number;
   fractionHigh(): number;
-  liveGeneration(): number;
+  liveEpoch(): number;
   liveSinceUs(): number;
 }
 
@@ -100,7 +100,7 @@ export function readOutcome(engine: EngineResults, wait: number): Outcome {
 export function readPromise(engine: PromiseResults): WordPromise {
   engine.findPromise();
   return {
-    generation: engine.promiseGeneration(),
+    epoch: engine.promiseEpoch(),
     limit: engine.promiseLimit(),
     low: engine.indexLow(),
     high: engine.indexHigh(),
@@ -110,7 +110,7 @@ export function readPromise(engine: PromiseResults): WordPromise {
 }
 
 export function readDue(engine: PromiseResults, dueUs: number): DueInstant {
-  return { dueUs, generation: engine.liveGeneration(), sinceUs: engine.liveSinceUs() };
+  return { dueUs, epoch: engine.liveEpoch(), sinceUs: engine.liveSinceUs() };
 }
 
 /** The engine of buckets. */

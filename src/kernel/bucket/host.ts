@@ -4,7 +4,7 @@ import { BUCKET } from '../../memory/layout.ts';
 import { awaitClaims } from '../claims.ts';
 import { Counters } from '../counters.ts';
 import type { Opened } from '../open.ts';
-import { liveRecord, RecordTenure } from './cell.ts';
+import { liveRecord, RecordEpoch } from './cell.ts';
 import {
   type BucketEngine,
   buckets,
@@ -20,12 +20,12 @@ import {
   BUSY,
   type BucketKernel,
   type DueInstant,
+  type LimitEpoch,
   type LimiterStats,
   NEVER,
   type Outcome,
   type Place,
   type Receipt,
-  type Tenure,
   type WordPromise,
   type WordReceipt,
 } from './kernel.ts';
@@ -45,7 +45,7 @@ interface Promising {
 export class Position implements Place {
   readonly #kernel: Promising;
   readonly #promise: WordPromise;
-  #generation: number;
+  #epoch: number;
   #dueUs: number;
   /** Whether it was due when a record went live; nothing can move it any more. */
   #isPast = false;
@@ -54,16 +54,16 @@ export class Position implements Place {
   constructor(kernel: Promising, dueUs: number) {
     this.#kernel = kernel;
     this.#promise = kernel.promise();
-    this.#generation = this.#promise.generation;
+    this.#epoch = this.#promise.epoch;
     this.#dueUs = dueUs;
   }
 
   /** The instant, in microseconds, at which the tokens are due; Infinity while none arrive. */
   dueUs(): number {
     if (this.#isPast) return this.#dueUs;
-    const { dueUs, generation, sinceUs } = this.#kernel.due(this.#promise);
-    if (generation === this.#generation) return this.#dueUs;
-    this.#generation = generation;
+    const { dueUs, epoch, sinceUs } = this.#kernel.due(this.#promise);
+    if (epoch === this.#epoch) return this.#dueUs;
+    this.#epoch = epoch;
     this.#isPast = dueUs <= sinceUs;
     this.#dueUs = this.#isPast ? Math.min(this.#dueUs, sinceUs) : dueUs;
     return this.#dueUs;
@@ -141,8 +141,8 @@ export class HostedBucket implements BucketKernel {
     return new Position(this, dueUs);
   }
 
-  tenure(): Tenure {
-    return new RecordTenure(this.#place);
+  epoch(): LimitEpoch {
+    return new RecordEpoch(this.#place);
   }
 
   cancelMoved(promise: WordPromise, { costLow, costHigh }: WordReceipt): boolean {
@@ -190,8 +190,8 @@ export class HostedBucket implements BucketKernel {
   }
 
   /** The number of races that the last call lost. */
-  get lostRaces(): number {
-    return this.#engine.lostRaces();
+  get failedExchanges(): number {
+    return this.#engine.failedExchanges();
   }
 
   stats(): LimiterStats | undefined {
@@ -206,14 +206,14 @@ export class HostedBucket implements BucketKernel {
   /** Counts a call by its wait, which it returns. */
   #counted(wait: number, tokens: number): number {
     if (wait < NEVER) fail();
-    this.#counters?.count(wait < 0 ? 0 : tokens, wait < 0, this.lostRaces);
+    this.#counters?.count(wait < 0 ? 0 : tokens, wait < 0, this.failedExchanges);
     return wait;
   }
 
   /** Counts a call that took as many of these tokens as there were. */
   #drained(taken: number, tokens: number): number {
     if (taken < 0) fail();
-    this.#counters?.count(taken, taken === 0 && tokens >= 1, this.lostRaces);
+    this.#counters?.count(taken, taken === 0 && tokens >= 1, this.failedExchanges);
     return taken;
   }
 }

@@ -29,7 +29,7 @@ export interface LimiterStats {
    * Compare-and-exchanges that failed because another thread changed the limiter within the last
    * microsecond. Each costs one more attempt.
    */
-  readonly lostRaces: number;
+  readonly failedExchanges: number;
 }
 
 /**
@@ -74,7 +74,7 @@ export interface BucketKernel extends TokenKernel {
   /** The place of this thread's last `acquire`, which is due at `dueUs` under the limit in force. */
   position(dueUs: number): Place;
   /** A watch on the limit in force. */
-  tenure(): Tenure;
+  epoch(): LimitEpoch;
   /** Counts so far, or undefined without `stats: true`. */
   stats(): LimiterStats | undefined;
 }
@@ -88,7 +88,7 @@ export interface Place {
 }
 
 /** Watches a limit without loading a contended word. */
-export interface Tenure {
+export interface LimitEpoch {
   /** Whether the limit is known to be in force. */
   readonly holds: boolean;
   /** Whether the limit is in force although {@link holds} is false. */
@@ -99,8 +99,8 @@ export interface Tenure {
 
 /** A place in a bucket's queue. */
 interface BucketPromise {
-  /** The generations of the record that admitted it and of that record's limit. */
-  readonly generation: number;
+  /** The epochs of the record that admitted it and of that record's limit. */
+  readonly epoch: number;
   readonly limit: number;
 }
 
@@ -119,8 +119,8 @@ export interface WordPromise extends BucketPromise, TokenIndex {}
 export interface DueInstant {
   /** Infinity while the bucket is paused. */
   readonly dueUs: number;
-  /** The live record: its generation, and when it went live. */
-  readonly generation: number;
+  /** The live record: its epoch, and when it went live. */
+  readonly epoch: number;
   readonly sinceUs: number;
 }
 

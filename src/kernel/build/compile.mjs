@@ -92,9 +92,9 @@ const INLINED_NAMES = [
   'decision ticksOfWait nearestTick costOf learn fetchLimit isLatest isWritten ticksAt',
   'until settle advanced afterTaking',
   'tickAt originOf limitIn priceOf capOf speedOf sinceRecord floored zeroTimeOf',
-  'hasSchedule lastUsOf limitsOf isHeld holdingOf slotAt slotOf zeroTimeAt writeIndex',
+  'hasSchedule lastUsOf limitsOf isHeld holdingOf slotAt slotOf zeroTimeAt writeCharge',
   'writeLast spareZeroTime isOurs bringUp takeSpare liveAfter stateAfter chargeAll',
-  'ownEntry openEntry unitsOf presentOf signSpare nearer countOf inWord',
+  'ownEntry openEntry unitsOf presentOf signSpare nearer countOf inWord swapSpare hold end',
 ].flatMap((line) => line.split(' '));
 const INLINED = new RegExp(`^(?=(?:export )?function (${INLINED_NAMES.join('|')})\\()`, 'gm');
 

@@ -15,7 +15,7 @@ import {
 import { bringForward, renew } from './bucket/reconfigure';
 import {
   forget,
-  generationOf,
+  epochOf,
   isKnown,
   isLearnt,
   isStill,
@@ -37,13 +37,13 @@ import {
 } from './constants';
 import { decision, floored, wholeTokens } from './decision';
 import {
-  beginRaces,
+  beginExchanges,
   failBecause,
   failed,
   leaveCost,
   leaveOutcome,
   leaveWord,
-  loseRace,
+  failExchange,
 } from './results';
 
 // A bucket at the instant of a call: the time in its ticks, its contents, and why a call fails.
@@ -55,12 +55,12 @@ const UNTIL_RENEWAL: f64 = RENEW_TICKS as f64;
 let tick: f64 = 0;
 let nowTicks: i64 = 0;
 /**
- * The generation that this call tried to renew. It tries each once, because no record may be free.
+ * The epoch that this call tried to renew. It tries each once, because no record may be free.
  */
 let renewed: i32 = 0;
 
 function begin(): void {
-  beginRaces();
+  beginExchanges();
   renewed = 0;
   failBecause(DAMAGED);
 }
@@ -96,9 +96,9 @@ function renewKnown(cell: usize, nowUs: f64, late: f64): i32 {
 
 /** Renews the record that a word names. Precondition: the tick is past UNTIL_RENEWAL, or NaN. */
 function renewOnce(cell: usize, word: i64, nowUs: f64): i32 {
-  const generation = generationOf(cell, word);
-  if (generation != renewed) {
-    renewed = generation;
+  const epoch = epochOf(cell, word);
+  if (epoch != renewed) {
+    renewed = epoch;
     if (tick == tick) renew(cell, word, nowUs);
     return CHANGED;
   }
@@ -200,7 +200,7 @@ function take(cell: usize, nowUs: f64, tokens: f64, maxWaitUs: f64, isCharge: bo
         return wait > 0 ? wait / ticksPerMicro : 0;
       }
       // A guess is as old as this thread's last call, so only a recent one can have lost a race.
-      if (!guessed || nowUs - knownUs < AT_ONCE_US) loseRace();
+      if (!guessed || nowUs - knownUs < AT_ONCE_US) failExchange();
       guessed = false;
       word = seen;
     }
@@ -235,7 +235,7 @@ export function drain(cell: usize, nowUs: f64, tokens: f64): f64 {
     if (taken == 0) return 0;
     const next = wordOf(nowTicks - held + costOf(taken), word);
     if (exchange64(cell + CELL_word, word, next) == word) return taken;
-    loseRace();
+    failExchange();
   }
   return failed;
 }
@@ -275,7 +275,7 @@ export function timeUntil(cell: usize, nowUs: f64, tokens: f64): f64 {
 
 export {
   failure,
-  lostRaces,
+  failedExchanges,
   outcomeBalance,
   outcomeBurst,
   outcomeFullUs,
@@ -294,8 +294,8 @@ export {
   cancelMoved,
   dueUs,
   findPromise,
-  liveGeneration,
+  liveEpoch,
   liveSinceUs,
-  promiseGeneration,
+  promiseEpoch,
   promiseLimit,
 } from './bucket/reservation';

@@ -67,11 +67,11 @@ export function claimUnseen(claimsAt: usize): void {
   takeovers = takeoversOf(load64(claimsAt));
 }
 
-/** The next generation of a cell's records, never 0. `at`: the number of those before. */
-export function nextGeneration(at: usize): i32 {
+/** The next epoch of a cell's records, never 0. `at`: the number of those before. */
+export function nextEpoch(at: usize): i32 {
   while (true) {
-    const generation = (add32(at, 1) + 1) & 0x7fffffff;
-    if (generation != 0) return generation;
+    const epoch = (add32(at, 1) + 1) & 0x7fffffff;
+    if (epoch != 0) return epoch;
   }
 }
 

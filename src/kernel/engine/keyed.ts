@@ -64,11 +64,11 @@ export { beginChange, publishChange, putLimit } from './keyed/change';
 export { reclaimed } from './keyed/claim';
 export { block, cancel, reset, returnTokens } from './keyed/return';
 export { useTier } from './keyed/limits';
-export { liveGeneration, liveSinceUs } from './bucket/reservation';
+export { liveEpoch, liveSinceUs } from './bucket/reservation';
 export { fractionHigh, fractionLow, indexHigh, indexLow } from './bucket/limit';
 export { longestProbe, placeless } from './keyed/table';
 export {
-  lostRaces,
+  failedExchanges,
   outcomeBalance,
   outcomeBurst,
   outcomeFullUs,
@@ -92,14 +92,14 @@ export function open(
   full: i32,
   records: usize,
   limits: i32,
-  patience: i32,
+  retryLimit: i32,
 ): bool {
   table = cell;
   whenFull = full;
   openTable(cell, entries);
   openCharges(endOfTable());
   openWords(cell);
-  openClaims(cell, patience);
+  openClaims(cell, retryLimit);
   openLimits(cell, records, limits);
   openChanges(cell);
   return learnLimit();
@@ -231,7 +231,7 @@ export function findPromise(): void {
 }
 
 /** The word of the limits that admitted it, and which of them. */
-export function promiseGeneration(): i32 {
+export function promiseEpoch(): i32 {
   return known;
 }
 

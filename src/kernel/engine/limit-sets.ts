@@ -57,7 +57,7 @@ import {
   reportAll,
   TAKE,
   tokens,
-} from './limit-set/survey';
+} from './limit-set/decision';
 import { failBecause, failed } from './results';
 
 // The operations on a limit set, or on a key of a keyed one, by the halves of the key's hash. A set
@@ -73,7 +73,7 @@ export function open(
   full: i32,
   records: usize,
   limits: i32,
-  patience: i32,
+  retryLimit: i32,
   list: usize,
   places: i32,
   slots: usize,
@@ -85,7 +85,7 @@ export function open(
   const total = entries + 1 + places;
   openSlots(cell, list, places, slots, total, slotBytes, limits);
   openStates(total);
-  openClaims(cell, patience);
+  openClaims(cell, retryLimit);
   openRecords(cell, records, limits);
   openChanges(cell);
   return learn();
@@ -275,5 +275,5 @@ export {
   stage,
   wasDue,
 } from './limit-set/return';
-export { promiseEpoch, promiseVirtual } from './limit-set/schedule';
-export { failure, lostRaces, receiptEntry, receiptVersion } from './results';
+export { promiseAnchor, promiseVirtual } from './limit-set/schedule';
+export { failure, failedExchanges, receiptEntry, receiptVersion } from './results';

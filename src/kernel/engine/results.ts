@@ -5,19 +5,19 @@ import { report } from './host';
 
 // The results of the last call that do not fit into its return value.
 
-// Lost races: exchanges that failed because another thread changed the word.
+// Failed exchanges: exchanges that failed because another thread changed the word.
 
 let lost: i32 = 0;
 
-export function beginRaces(): void {
+export function beginExchanges(): void {
   lost = 0;
 }
 
-export function loseRace(): void {
+export function failExchange(): void {
   lost++;
 }
 
-export function lostRaces(): i32 {
+export function failedExchanges(): i32 {
   return lost;
 }
 

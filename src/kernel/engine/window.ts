@@ -18,7 +18,7 @@ import {
   bitsIn,
   countOf,
   forget,
-  generationOf,
+  epochOf,
   intervalTicksOf,
   inWord,
   placeOf,
@@ -34,7 +34,7 @@ import { isSlotOver, slidingReconfigureAt, slidingTakeAt } from './window/slidin
 // the ring, never change; the host passes them as it checked them, because memory may have changed
 // since. Counts are at most a limit, which is below 2^30.
 
-export { lostRaces, receiptHigh, receiptLow } from './results';
+export { failedExchanges, receiptHigh, receiptLow } from './results';
 export { fixedTake } from './window/fixed-window';
 export {
   windowFullUs,
@@ -58,12 +58,12 @@ const CHANGED: i32 = WINDOW_OUTCOME_changed as i32;
 /** A cell may lie where another limiter was, in reused memory. */
 export function leaveRegion(): void {
   forget();
-  forgetOccasions();
+  forgetRule();
 }
 
 /**
  * Takes all available tokens from `least` to `most`, or none, and returns their number or an
- * outcome. With `survey`, also leaves the state right after. `object` is the caller's number: see
+ * outcome. With `withState`, also leaves the state right after. `object` is the caller's number: see
  * `takenBy`.
  */
 export function windowTakeAt(
@@ -73,16 +73,16 @@ export function windowTakeAt(
   nowUs: f64,
   least: i32,
   most: i32,
-  survey: bool,
+  withState: bool,
   object: i32,
   keptFor: f64,
   kept: f64,
 ): i32 {
-  if (kind == LOG) return logTakeAt(cell, places, nowUs, least, most, survey);
+  if (kind == LOG) return logTakeAt(cell, places, nowUs, least, most, withState);
   if (kind == SLIDING) {
-    return slidingTakeAt(cell, places, nowUs, least, most, survey, object, keptFor, kept);
+    return slidingTakeAt(cell, places, nowUs, least, most, withState, object, keptFor, kept);
   }
-  return fixedTakeAt(cell, kind, nowUs, least, most, survey, object);
+  return fixedTakeAt(cell, kind, nowUs, least, most, withState, object);
 }
 
 /** Puts back up to `tokens` of a window or slot, unless it is over; returns their number. */
@@ -113,17 +113,17 @@ export function windowReturnAt(
   }
 }
 
-/** Attempts once to change the limit, if the word that was looked at names this generation. */
+/** Attempts once to change the limit, if the word that was looked at names this epoch. */
 export function windowReconfigureAt(
   cell: usize,
   kind: i32,
   places: i32,
   nowUs: f64,
-  generation: i32,
+  epoch: i32,
   limit: i32,
   intervalMs: f64,
 ): i32 {
-  if (generationOf(cell, known) != generation) return CHANGED;
+  if (epochOf(cell, known) != epoch) return CHANGED;
   if (kind == LOG) return logReconfigureAt(cell, places, nowUs, limit, intervalMs);
   if (kind == SLIDING) return slidingReconfigureAt(cell, places, nowUs, limit, intervalMs);
   return fixedReconfigureAt(cell, kind, nowUs, limit, intervalMs);
@@ -143,7 +143,7 @@ export function windowCancel(cell: usize, kind: i32, low: i32, high: i32, cost: 
   return exchange64(cell + CELL_word, word, next) == word;
 }
 
-// One word holds the instant of the last occasion and the count of calls, so both change together:
+// One word holds the instant of the last due call and the count of calls, so both change together:
 // if several threads find the interval over, exactly one acts.
 
 /** The bits below the largest units that count 17.8 years. */
@@ -159,12 +159,12 @@ let unitTicks: f64 = 0;
 let intervalUnits: f64 = 0;
 let originTicks: f64 = 0;
 
-function forgetOccasions(): void {
+function forgetRule(): void {
   learned = 0;
 }
 
 /** Reads the configuration, which never changes. */
-function learnOccasions(cell: usize): void {
+function learnRule(cell: usize): void {
   first = readF64(cell + SOMETIMES_first) as i32;
   every = readF64(cell + SOMETIMES_every) as i32;
   originTicks = readF64(cell + SOMETIMES_originTicks);
@@ -178,7 +178,7 @@ function callsOf(word: i64): i32 {
   return (word & ((1 << bits) - 1)) as i32;
 }
 
-function isOccasion(calls: i32): bool {
+function isDueByCount(calls: i32): bool {
   return calls == 0 || calls < first || (every > 0 && calls % every == 0);
 }
 
@@ -190,26 +190,26 @@ function oneMore(calls: i32): i32 {
 
 /** Counts a call of a `Sometimes` without an interval. */
 export function sometimesDue(cell: usize): bool {
-  if (cell != learned) learnOccasions(cell);
+  if (cell != learned) learnRule(cell);
   let word = load64(cell + CELL_word);
   while (true) {
     const calls = callsOf(word);
     const next = (word - calls) | oneMore(calls);
     const seen = next == word ? word : exchange64(cell + CELL_word, word, next);
-    if (seen == word) return isOccasion(calls);
+    if (seen == word) return isDueByCount(calls);
     word = seen;
   }
 }
 
-/** Counts a call at a reading. An old reading is at most too early for an occasion. */
+/** Counts a call at a reading. An old reading is at most too early to be due. */
 export function sometimesDueAt(cell: usize, nowUs: f64): bool {
-  if (cell != learned) learnOccasions(cell);
+  if (cell != learned) learnRule(cell);
   const units = ticksAt(nowUs, originTicks) / unitTicks;
   let word = load64(cell + CELL_word);
   while (true) {
     const calls = callsOf(word);
     const last = ((word as u64) >> bits) as f64;
-    const due = isOccasion(calls) || floor(units) - last >= intervalUnits;
+    const due = isDueByCount(calls) || floor(units) - last >= intervalUnits;
     // Rounded up here and down above, so that an interval in whole units is never too short.
     const at = due ? max(last, ceil(units)) : last;
     const next = ((at as u64) << bits) | oneMore(calls);

@@ -12,7 +12,7 @@ import type {
 } from '../bucket/kernel.ts';
 import { type Schedule, scheduleFrom } from '../bucket/schedule.ts';
 import { keyed as build } from '../build/modules.ts';
-import { PATIENCE } from '../constants.ts';
+import { RETRY_LIMIT } from '../constants.ts';
 import { EngineModule, type Opened, wantedKernel } from '../open.ts';
 import {
   type Limits,
@@ -54,13 +54,13 @@ export class HostedKeyed extends TableHost<KeyedEngine> implements KeyedKernel {
   /** The engine's limit: 0 for the table's own, otherwise a tier. */
   #tier = 0;
 
-  /** `patience`: the number of looks before a call takes over another thread's entry. */
-  constructor(opened: Opened<KeyedEngine>, place: CellPlace, patience = PATIENCE) {
+  /** `retryLimit`: the number of looks before a call takes over another thread's entry. */
+  constructor(opened: Opened<KeyedEngine>, place: CellPlace, retryLimit = RETRY_LIMIT) {
     super(opened, place);
     const { offset } = place;
     const { entries, whenFull, recordsAt, limitCount } = readTable(place);
     const records = offset + recordsAt;
-    const isSound = this.engine.open(offset, entries, whenFull, records, limitCount, patience);
+    const isSound = this.engine.open(offset, entries, whenFull, records, limitCount, retryLimit);
     if (isSound === 0) failTable();
   }
 

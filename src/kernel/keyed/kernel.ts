@@ -41,13 +41,13 @@ export interface TableEngine {
   receiptEntry(): number;
   receiptVersion(): number;
   longestProbe(): number;
-  lostRaces(): number;
+  failedExchanges(): number;
 }
 
 /** The exports of engine/keyed.ts. An instance serves one table of one thread. */
 export interface KeyedEngine extends TableEngine, EngineResults, PromiseResults {
   /** Returns 0 (false) if the table's limit is invalid. */
-  open(...table: [...Table, patience: number]): number;
+  open(...table: [...Table, retryLimit: number]): number;
   /** Selects the limit of later calls: 0 for the table's own, otherwise a tier. */
   useTier(index: number): void;
   cancel(...receipt: [...Charged, ...ReceiptWords]): number;

@@ -23,7 +23,7 @@ export const MAX_CAPACITY = 67_000_000;
 /** Larger tables get their own region, which is freed with the table. */
 const MAX_DEFAULT_BYTES = 16_384;
 /** Below every instant: no bucket has been reclaimed. */
-const NONE_FORGOTTEN = -(2n ** 63n);
+const NO_WATERMARK = -0x8000_0000_0000_0000n;
 
 /** The options that all new tables have. */
 export interface NewCell {
@@ -68,7 +68,7 @@ export function allocateTable(
   i32[(at + KEYED.entries) >> 2] = entries;
   i32[(at + KEYED.whenFull) >> 2] = WHEN_FULL[whenFull];
   i32[(at + KEYED.limitCount) >> 2] = limitCount;
-  i64[(at + KEYED.forgotten) >> 3] = NONE_FORGOTTEN;
+  i64[(at + KEYED.watermark) >> 3] = NO_WATERMARK;
   if (entries > 0) {
     // Random values cannot be written to shared memory directly.
     const seed = crypto.getRandomValues(new Uint8Array(SEED_BYTES));

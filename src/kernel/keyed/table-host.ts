@@ -129,8 +129,8 @@ export abstract class TableHost<Engine extends TableEngine> {
   protected abstract readonly isKeyed: boolean;
 
   /** The number of races that the last call lost. */
-  get lostRaces(): number {
-    return this.engine.lostRaces();
+  get failedExchanges(): number {
+    return this.engine.failedExchanges();
   }
 
   /** The engine's own counts, and those of calls, if they are counted. */
@@ -182,7 +182,7 @@ export abstract class TableHost<Engine extends TableEngine> {
   #count(admitted: number, refused: boolean): void {
     const { counters } = this;
     if (counters === undefined) return;
-    counters.count(admitted, refused, this.engine.lostRaces());
+    counters.count(admitted, refused, this.engine.failedExchanges());
     if (this.isKeyed) counters.raise(COUNTER.longestProbe, this.engine.longestProbe());
   }
 }

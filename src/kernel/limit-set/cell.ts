@@ -20,7 +20,7 @@ import type { Region } from '../../memory/region.ts';
 import type { LimitOutcome, Outcome } from '../bucket/kernel.ts';
 import { isSound, type Schedule, scheduleFrom } from '../bucket/schedule.ts';
 import { limitSets as build } from '../build/modules.ts';
-import { PATIENCE, WHEN_FULL, type WhenFull } from '../constants.ts';
+import { RETRY_LIMIT, WHEN_FULL, type WhenFull } from '../constants.ts';
 import type { TableEngine } from '../keyed/kernel.ts';
 import {
   allocateTable,
@@ -100,7 +100,7 @@ export interface LimitSetEngine extends TableEngine {
   open(
     ...cell: [
       ...[cell: number, entries: number, whenFull: number, records: number, limits: number],
-      ...[patience: number, list: number, places: number, slots: number, slotBytes: number],
+      ...[retryLimit: number, list: number, places: number, slots: number, slotBytes: number],
     ]
   ): number;
   lay(cell: number): void;
@@ -126,12 +126,12 @@ export interface LimitSetEngine extends TableEngine {
   dueUs(
     ...promise: [
       ...[high: number, low: number, entry: number, version: number, ...Halves],
-      ...[virtual: number, epoch: number],
+      ...[virtual: number, anchor: number],
     ]
   ): number;
   wasDue(): number;
   promiseVirtual(): number;
-  promiseEpoch(): number;
+  promiseAnchor(): number;
   indexLow(): number;
   indexHigh(): number;
   addedLow(limit: number): number;
@@ -183,7 +183,11 @@ export function layoutOf(place: CellPlace): TableHead {
 }
 
 /** Points an engine at a set; false if its limits are invalid. */
-export function turnTo(engine: LimitSetEngine, place: CellPlace, patience = PATIENCE): boolean {
+export function turnTo(
+  engine: LimitSetEngine,
+  place: CellPlace,
+  retryLimit = RETRY_LIMIT,
+): boolean {
   const { offset } = place;
   const { entries, whenFull, limitCount } = layoutOf(place);
   const list = [offset + freeListAt(entries, limitCount), freePlaces(entries)] as const;
@@ -193,7 +197,7 @@ export function turnTo(engine: LimitSetEngine, place: CellPlace, patience = PATI
   ] as const;
   const records = offset + setRecordsAt(entries);
   return (
-    engine.open(offset, entries, whenFull, records, limitCount, patience, ...list, ...slots) !== 0
+    engine.open(offset, entries, whenFull, records, limitCount, retryLimit, ...list, ...slots) !== 0
   );
 }
 

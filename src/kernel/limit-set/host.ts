@@ -7,15 +7,15 @@ import {
   type BucketKernel,
   CROWDED,
   ELSEWHERE,
+  type LimitEpoch,
   type LimiterStats,
   NEVER,
   type Outcome,
   type Place,
   type Receipt,
-  type Tenure,
 } from '../bucket/kernel.ts';
 import type { Schedule } from '../bucket/schedule.ts';
-import { PATIENCE } from '../constants.ts';
+import { RETRY_LIMIT } from '../constants.ts';
 import type { Limits } from '../keyed/cell.ts';
 import type { Change, KeyedKernel, KeyedStats } from '../keyed/kernel.ts';
 import { type NewLimits, TableHost } from '../keyed/table-host.ts';
@@ -46,7 +46,7 @@ interface SetReceipt {
   readonly added: readonly (readonly [low: number, high: number])[];
   readonly movedUs: number;
   readonly virtual: number;
-  readonly epoch: number;
+  readonly anchor: number;
 }
 
 /** The operations on a limit set, or on the selected key of a keyed one. */
@@ -84,7 +84,7 @@ abstract class SetHost extends TableHost<LimitSetEngine> {
       added,
       movedUs: engine.movedUs(),
       virtual: engine.promiseVirtual(),
-      epoch: engine.promiseEpoch(),
+      anchor: engine.promiseAnchor(),
     };
     return receipt;
   }
@@ -106,9 +106,9 @@ abstract class SetHost extends TableHost<LimitSetEngine> {
 
   /** When the tokens of an admission are due; and whether nothing can move them any more. */
   due(receipt: Receipt): { readonly dueUs: number; readonly isPast: boolean } {
-    const { at, entry, version, index, virtual, epoch } = receipt as SetReceipt; // as above
+    const { at, entry, version, index, virtual, anchor } = receipt as SetReceipt; // as above
     const dueUs = this.number(() =>
-      this.engine.dueUs(...at, entry, version, ...index, virtual, epoch),
+      this.engine.dueUs(...at, entry, version, ...index, virtual, anchor),
     );
     return { dueUs, isPast: this.engine.wasDue() !== 0 || dueUs === Number.NEGATIVE_INFINITY };
   }
@@ -143,8 +143,8 @@ abstract class SetHost extends TableHost<LimitSetEngine> {
   }
 
   /** A watch on the limits, for a lease. */
-  tenure(): Tenure {
-    return new SetTenure(this.place);
+  epoch(): LimitEpoch {
+    return new SetEpoch(this.place);
   }
 
   protected override failure(): number {
@@ -182,10 +182,10 @@ export class HostedKeyedLimitSet extends SetHost implements KeyedKernel {
   protected readonly isKeyed = true;
   readonly tiers = [];
 
-  /** `patience`: the number of looks before a call takes over another thread's entry. */
-  constructor(opened: Opened<LimitSetEngine>, place: CellPlace, patience = PATIENCE) {
+  /** `retryLimit`: the number of looks before a call takes over another thread's entry. */
+  constructor(opened: Opened<LimitSetEngine>, place: CellPlace, retryLimit = RETRY_LIMIT) {
     super(opened, place);
-    if (!turnTo(opened.engine, place, patience)) failTable();
+    if (!turnTo(opened.engine, place, retryLimit)) failTable();
   }
 
   seek(high: number, low: number): void {
@@ -257,7 +257,7 @@ class SetPosition implements Place {
 }
 
 /** Watches the word that names the limits in force. */
-class SetTenure implements Tenure {
+class SetEpoch implements LimitEpoch {
   readonly #i32: Int32Array<SharedArrayBuffer>;
   readonly #at: number;
   #live: number;

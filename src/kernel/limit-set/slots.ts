@@ -24,7 +24,7 @@ import { type LimitSetEngine, layoutOf } from './cell.ts';
 
 /** The number of bits in half of a holding or place. */
 const HALF = 32;
-const HOLDER_SHIFT = BigInt(HALF);
+const HOLDER_SHIFT = 32n;
 const HOLDER_MASK = 0xff;
 const COUNT_SHIFT = 40n;
 /** The amount that each change adds to a place. */

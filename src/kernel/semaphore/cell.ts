@@ -10,10 +10,10 @@ import {
   CELL,
   HIGH_HALF,
   LOW_HALF,
-  MAX_SEATS,
-  SEATS_AT,
+  MAX_WAITERS,
   SEMAPHORE,
   semaphoreBytes,
+  WAITERS_AT,
 } from '../../memory/layout.ts';
 import type { Region } from '../../memory/region.ts';
 import { checkNumber } from '../../options.ts';
@@ -22,7 +22,7 @@ import { makeLatencyWindow, type NewLatencyWindow } from './latency-window.ts';
 
 /** The configuration of a semaphore, which never changes. */
 export interface SemaphoreConfiguration {
-  readonly seats: number;
+  readonly waiters: number;
   readonly maxPermits: number;
   /** The longest time that a permit may be held; 0 for no bound. */
   readonly holdMs: number;
@@ -32,12 +32,12 @@ export interface SemaphoreConfiguration {
 }
 
 /** The configuration of a new semaphore. */
-export interface NewSemaphore extends Omit<SemaphoreConfiguration, 'seats' | 'adapts'> {
+export interface NewSemaphore extends Omit<SemaphoreConfiguration, 'waiters' | 'adapts'> {
   readonly permits: number;
   /** Of an adaptive semaphore. */
   readonly adaptive?: { readonly adapts: number; readonly window: NewLatencyWindow } | undefined;
   /** Default: enough for the permits and a queue. */
-  readonly seats?: number;
+  readonly waiters?: number;
   readonly stats: boolean;
   readonly region: Region | undefined;
 }
@@ -51,14 +51,14 @@ export const PERMITS = { min: 0, max: MAX_PERMITS, integer: true } as const;
 
 /** The numbers of rules. A later version's rule is an error here. */
 const RULE_NUMBERS = { min: 0, max: 3, integer: true } as const;
-/** Seats for the queue, in addition to those for permits. */
-const QUEUE_SEATS = 256;
+/** Waiters for the queue, in addition to those for permits. */
+const QUEUE_WAITERS = 256;
 /** The weight of the number of permits in its word, and in the semaphore's. */
 const VALUE = 2 ** 16;
 
-/** Twice as many seats as single permits need, so that a free one is found quickly. */
-function seatsFor(maxPermits: number): number {
-  return Math.min(MAX_SEATS, 2 ** Math.ceil(Math.log2(2 * maxPermits + QUEUE_SEATS)));
+/** Twice as many waiters as single permits need, so that a free one is found quickly. */
+function waitersFor(maxPermits: number): number {
+  return Math.min(MAX_WAITERS, 2 ** Math.ceil(Math.log2(2 * maxPermits + QUEUE_WAITERS)));
 }
 
 const configurations = /* @__PURE__ */ new Configurations<SemaphoreConfiguration>();
@@ -66,12 +66,12 @@ const configurations = /* @__PURE__ */ new Configurations<SemaphoreConfiguration
 /** Creates a semaphore in shared memory. */
 export function createSemaphoreCell(semaphore: NewSemaphore): CellPlace {
   const { permits, maxPermits, holdMs, originUs, stats, region } = semaphore;
-  const { seats = seatsFor(maxPermits), adaptive } = semaphore;
+  const { waiters = waitersFor(maxPermits), adaptive } = semaphore;
   const adapts = adaptive?.adapts ?? 0;
-  const place = allocateCell(region, semaphoreBytes(seats, adapts > 0), stats);
+  const place = allocateCell(region, semaphoreBytes(waiters, adapts > 0), stats);
   const { i32, f64 } = place.region;
   const { offset } = place;
-  i32[(offset + SEMAPHORE.seats) >> 2] = seats;
+  i32[(offset + SEMAPHORE.waiters) >> 2] = waiters;
   i32[(offset + SEMAPHORE.maxPermits) >> 2] = maxPermits;
   f64[(offset + SEMAPHORE.holdMs) >> 3] = holdMs;
   f64[(offset + SEMAPHORE.originUs) >> 3] = originUs;
@@ -82,9 +82,9 @@ export function createSemaphoreCell(semaphore: NewSemaphore): CellPlace {
   for (const word of [CELL.word, SEMAPHORE.permits]) {
     Atomics.store(place.region.i64, (offset + word) >> 3, BigInt(permits) * BigInt(VALUE));
   }
-  if (adaptive) makeLatencyWindow(place, seats, adaptive.window);
+  if (adaptive) makeLatencyWindow(place, waiters, adaptive.window);
   publishCell(place, 'semaphore');
-  return configurations.keep(place, { seats, maxPermits, holdMs, originUs, adapts });
+  return configurations.keep(place, { waiters, maxPermits, holdMs, originUs, adapts });
 }
 
 /** The configuration of a semaphore, as checked when it was opened. */
@@ -95,12 +95,12 @@ export function configurationOf(place: CellPlace): SemaphoreConfiguration {
 function readConfiguration({ region, offset }: CellPlace): SemaphoreConfiguration {
   const int = (field: number) => Atomics.load(region.i32, (offset + field) >> 2);
   const float = (field: number) => region.f64[(offset + field) >> 3];
-  const seats = checkNumber('seats', int(SEMAPHORE.seats), { min: 1, max: MAX_SEATS });
-  if ((seats & (seats - 1)) !== 0) throw new RangeError('seats must be a power of two');
+  const waiters = checkNumber('waiters', int(SEMAPHORE.waiters), { min: 1, max: MAX_WAITERS });
+  if ((waiters & (waiters - 1)) !== 0) throw new RangeError('waiters must be a power of two');
   const holdMs = checkNumber('holdMs', float(SEMAPHORE.holdMs), { min: 0, max: MAX_HOLD_MS });
   const maxPermits = checkNumber('maxPermits', int(SEMAPHORE.maxPermits), PERMITS);
   return {
-    seats,
+    waiters,
     maxPermits,
     holdMs,
     originUs: checkNumber('originUs', float(SEMAPHORE.originUs)),
@@ -119,7 +119,7 @@ export function openSemaphoreCell(
   kind: 'semaphore',
   nonce: number,
 ): CellPlace {
-  const head = openCell(region, offset, kind, nonce, SEATS_AT);
+  const head = openCell(region, offset, kind, nonce, WAITERS_AT);
   let configuration: SemaphoreConfiguration;
   try {
     configuration = readConfiguration(head);
@@ -134,7 +134,7 @@ export function openSemaphoreCell(
     offset,
     kind,
     nonce,
-    semaphoreBytes(configuration.seats, configuration.adapts > 0),
+    semaphoreBytes(configuration.waiters, configuration.adapts > 0),
   );
   return configurations.keep(place, configuration);
 }

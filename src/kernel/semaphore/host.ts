@@ -1,5 +1,5 @@
-import type { Bell } from '../../memory/bell.ts';
 import { type CellPlace, identityOf } from '../../memory/cell.ts';
+import type { SharedEvent } from '../../memory/event.ts';
 import type { KernelName } from '../../memory/handle.ts';
 import { atThreadEnd, markOf } from '../../memory/thread.ts';
 import type { LimiterStats } from '../bucket/kernel.ts';
@@ -8,13 +8,13 @@ import { Counters } from '../counters.ts';
 import type { Opened } from '../open.ts';
 import { configurationOf } from './cell.ts';
 import { LatencyWindow } from './latency-window.ts';
-import { Owners, recoverSeats, type SemaphoreEngine, semaphores } from './owners.ts';
+import { Owners, recoverWaiters, type SemaphoreEngine, semaphores } from './owners.ts';
 
-/** The seat of a permit or of a queued caller. */
-export interface Seat {
-  readonly seat: number;
-  /** Different for every permit that had the seat. */
-  readonly generation: number;
+/** The waiter of a permit or of a queued caller. */
+export interface Waiter {
+  readonly waiter: number;
+  /** Different for every permit that had the waiter. */
+  readonly epoch: number;
 }
 
 /** The number of permits, and of those available. */
@@ -24,8 +24,8 @@ export interface Permits {
   readonly available: number;
 }
 
-/** The owners of the seats, as a host needs them. */
-export type Ownership = Pick<Owners, 'claim' | 'leave' | 'bell' | 'wake' | 'wakeAll' | 'free'>;
+/** The owners of the waiters, as a host needs them. */
+export type Ownership = Pick<Owners, 'claim' | 'leave' | 'event' | 'wake' | 'wakeAll' | 'free'>;
 
 /** A semaphore on the engine. */
 export class HostedSemaphore {
@@ -37,18 +37,18 @@ export class HostedSemaphore {
   readonly #engine: SemaphoreEngine;
   readonly #place: CellPlace;
   readonly #cell: number;
-  readonly #seats: number;
+  readonly #waiters: number;
   readonly #originUs: number;
   readonly #owners: Ownership;
   readonly #owner: number;
   readonly #counters: Counters | undefined;
-  /** A likely free seat. */
+  /** A likely free waiter. */
   #hint: number;
-  /** Lost races not yet counted. */
-  #lostRaces = 0;
+  /** Failed exchanges not yet counted. */
+  #failedExchanges = 0;
 
   constructor({ engine, name }: Opened<SemaphoreEngine>, place: CellPlace, owners: Ownership) {
-    const { seats, holdMs, maxPermits, originUs, adapts } = configurationOf(place);
+    const { waiters, holdMs, maxPermits, originUs, adapts } = configurationOf(place);
     this.name = name;
     this.holdMs = holdMs;
     this.maxPermits = maxPermits;
@@ -56,12 +56,12 @@ export class HostedSemaphore {
     this.#engine = engine;
     this.#place = place;
     this.#cell = place.offset;
-    this.#seats = seats;
+    this.#waiters = waiters;
     this.#originUs = originUs;
     this.#owners = owners;
     this.#owner = owners.claim();
     this.#counters = Counters.open(place);
-    // Four seats share a cache line.
+    // Four waiters share a cache line.
     this.#hint = 4 * this.#owner;
   }
 
@@ -73,65 +73,65 @@ export class HostedSemaphore {
   /** Makes room for another thread when this one ends by itself, without permits. */
   leaveAtThreadEnd(): void {
     atThreadEnd(identityOf(this.#place), () => {
-      const hasSeats = this.#engine.semaphoreOwns(this.#cell, this.#seats, this.#owner) !== 0;
-      if (!hasSeats) this.#owners.leave(this.#owner);
+      const hasWaiters = this.#engine.semaphoreOwns(this.#cell, this.#waiters, this.#owner) !== 0;
+      if (!hasWaiters) this.#owners.leave(this.#owner);
     });
   }
 
-  /** Rings when a caller of this thread may have been granted its permits. */
-  get bell(): Bell {
-    return this.#owners.bell(this.#owner);
+  /** Fires when a caller of this thread may have been granted its permits. */
+  get event(): SharedEvent {
+    return this.#owners.event(this.#owner);
   }
 
   /**
    * Takes `n` permits now; undefined if too few are available or callers wait. {@link count} the call
    * when it ends.
    */
-  take(n: number): Seat | undefined {
+  take(n: number): Waiter | undefined {
     const engine = this.#engine;
-    let seat: number;
+    let waiter: number;
     do {
-      seat = engine.semaphoreTake(this.#cell, this.#seats, this.#owner, this.#hint, n);
-    } while (seat === NO_PERMIT.behind && !this.serve());
-    if (this.#counters) this.#lostRaces += engine.lostRaces();
-    return this.#taken(seat);
+      waiter = engine.semaphoreTake(this.#cell, this.#waiters, this.#owner, this.#hint, n);
+    } while (waiter === NO_PERMIT.behind && !this.serve());
+    if (this.#counters) this.#failedExchanges += engine.failedExchanges();
+    return this.#taken(waiter);
   }
 
-  /** Counts a call that has ended, with a seat or without. */
-  count(n: number, seat: Seat | undefined): void {
-    this.#counters?.count(seat ? n : 0, !seat, this.#lostRaces);
-    this.#lostRaces = 0;
+  /** Counts a call that has ended, with a waiter or without. */
+  count(n: number, waiter: Waiter | undefined): void {
+    this.#counters?.count(waiter ? n : 0, !waiter, this.#failedExchanges);
+    this.#failedExchanges = 0;
   }
 
   /** Joins the queue; undefined if it is full. Call {@link serve} afterwards. */
-  join(n: number): Seat | undefined {
+  join(n: number): Waiter | undefined {
     const engine = this.#engine;
-    return this.#taken(engine.semaphoreJoin(this.#cell, this.#seats, this.#owner, this.#hint, n));
+    return this.#taken(engine.semaphoreJoin(this.#cell, this.#waiters, this.#owner, this.#hint, n));
   }
 
-  #taken(seat: number): Seat | undefined {
-    if (seat < 0) return undefined;
-    this.#hint = seat + 1;
-    return { seat, generation: this.#engine.semaphoreGeneration() };
+  #taken(waiter: number): Waiter | undefined {
+    if (waiter < 0) return undefined;
+    this.#hint = waiter + 1;
+    return { waiter, epoch: this.#engine.semaphoreEpoch() };
   }
 
   /** Whether a queued caller has its permits. */
-  isGranted({ seat, generation }: Seat): boolean {
-    return this.#engine.semaphoreIsGranted(this.#cell, this.#seats, seat, generation) !== 0;
+  isGranted({ waiter, epoch }: Waiter): boolean {
+    return this.#engine.semaphoreIsGranted(this.#cell, this.#waiters, waiter, epoch) !== 0;
   }
 
   /** Leaves the queue; false if the permits have been granted by now. */
-  leave({ seat, generation }: Seat): boolean {
-    const left = this.#engine.semaphoreLeave(this.#cell, this.#seats, seat, generation) !== 0;
+  leave({ waiter, epoch }: Waiter): boolean {
+    const left = this.#engine.semaphoreLeave(this.#cell, this.#waiters, waiter, epoch) !== 0;
     if (left) this.serve();
     return left;
   }
 
   /** Returns permits; false if they have come back without their owner. */
-  release({ seat, generation }: Seat): boolean {
+  release({ waiter, epoch }: Waiter): boolean {
     const engine = this.#engine;
-    const released = engine.semaphoreRelease(this.#cell, this.#seats, seat, generation) !== 0;
-    this.#hint = seat;
+    const released = engine.semaphoreRelease(this.#cell, this.#waiters, waiter, epoch) !== 0;
+    this.#hint = waiter;
     if (engine.semaphoreIsQueued(this.#cell) !== 0) this.serve();
     return released;
   }
@@ -139,21 +139,21 @@ export class HostedSemaphore {
   /** Grants permits to queued callers, and wakes them. Returns whether any still wait. */
   serve(): boolean {
     for (;;) {
-      const owner = this.#engine.semaphoreServe(this.#cell, this.#seats);
+      const owner = this.#engine.semaphoreServe(this.#cell, this.#waiters);
       if (owner < 0) return owner === SERVED.waiting;
       this.#owners.wake(owner);
     }
   }
 
-  /** Changes the number of permits; false if all seats are taken. */
+  /** Changes the number of permits; false if all waiters are taken. */
   change(permits: number): boolean {
     const engine = this.#engine;
     let answer: number;
     do {
-      answer = engine.semaphoreChange(this.#cell, this.#seats, this.#owner, permits);
+      answer = engine.semaphoreChange(this.#cell, this.#waiters, this.#owner, permits);
       this.serve();
     } while (answer === NO_PERMIT.behind);
-    if (answer === NO_PERMIT.noSeat) return false;
+    if (answer === NO_PERMIT.noWaiter) return false;
     this.#owners.wakeAll();
     return true;
   }
@@ -165,17 +165,17 @@ export class HostedSemaphore {
 
   /** Number of queued callers of all threads. */
   get waiting(): number {
-    return this.#engine.semaphoreWaiting(this.#cell, this.#seats);
+    return this.#engine.semaphoreWaiting(this.#cell, this.#waiters);
   }
 
   /** Whether one more caller can take permits or wait for them. */
   get hasRoom(): boolean {
-    return this.#engine.semaphoreHasRoom(this.#cell, this.#seats) !== 0;
+    return this.#engine.semaphoreHasRoom(this.#cell, this.#waiters) !== 0;
   }
 
   look(): Permits {
     const engine = this.#engine;
-    while (engine.semaphoreLook(this.#cell, this.#seats) === 0) this.serve();
+    while (engine.semaphoreLook(this.#cell, this.#waiters) === 0) this.serve();
     return { permits: engine.semaphorePermits(), available: engine.semaphoreAvailable() };
   }
 
@@ -183,15 +183,15 @@ export class HostedSemaphore {
   recover(threadId: number): number {
     const ended = markOf(this.#place.region, threadId);
     const opened = { engine: this.#engine, owners: this.#owners };
-    return recoverSeats(this.#place, opened, (mark) => mark === ended);
+    return recoverWaiters(this.#place, opened, (mark) => mark === ended);
   }
 
   /** Starts the `holdMs` of granted permits; returns the instant at which they are due. */
-  hold({ seat, generation }: Seat, now: () => number): number {
+  hold({ waiter, epoch }: Waiter, now: () => number): number {
     const engine = this.#engine;
     const ms = (now() - this.#originUs) / 1000 + this.holdMs;
     const units = Math.max(0, Math.ceil(ms * DUE_PER_MS));
-    return this.#instant(engine.semaphoreHold(this.#cell, this.#seats, seat, generation, units));
+    return this.#instant(engine.semaphoreHold(this.#cell, this.#waiters, waiter, epoch, units));
   }
 
   /**
@@ -199,15 +199,15 @@ export class HostedSemaphore {
    */
   expire(now: () => number): number {
     const engine = this.#engine;
-    let seat = -1;
+    let waiter = -1;
     for (;;) {
       // If the owner has not dated its permit yet, its time starts when another thread notices it.
-      seat = engine.semaphoreUndated(this.#cell, this.#seats, seat + 1);
-      if (seat < 0) break;
-      this.hold({ seat, generation: engine.semaphoreGeneration() }, now);
+      waiter = engine.semaphoreUndated(this.#cell, this.#waiters, waiter + 1);
+      if (waiter < 0) break;
+      this.hold({ waiter, epoch: engine.semaphoreEpoch() }, now);
     }
     const units = Math.floor(((now() - this.#originUs) / 1000) * DUE_PER_MS);
-    const next = engine.semaphoreExpire(this.#cell, this.#seats, units);
+    const next = engine.semaphoreExpire(this.#cell, this.#waiters, units);
     if (engine.semaphoreIsQueued(this.#cell) !== 0) this.serve();
     return this.#instant(next);
   }

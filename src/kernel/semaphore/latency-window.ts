@@ -65,10 +65,10 @@ function unitsOf(field: StateField, value: number): number {
 /** Writes the window of a semaphore that no other thread can see yet. */
 export function makeLatencyWindow(
   { region, offset }: CellPlace,
-  seats: number,
+  waiters: number,
   { min, max, state }: NewLatencyWindow,
 ): void {
-  const at = offset + adaptAt(seats);
+  const at = offset + adaptAt(waiters);
   region.i32[(at + ADAPT.min) >> 2] = min;
   region.i32[(at + ADAPT.max) >> 2] = max;
   for (const [field, offset] of Object.entries(ADAPT_STATE)) {
@@ -78,8 +78,8 @@ export function makeLatencyWindow(
 }
 
 /** The range of an adaptive semaphore; a valid one even if its memory is damaged. */
-export function rangeOf({ region, offset }: CellPlace, seats: number): PermitRange {
-  const at = offset + adaptAt(seats);
+export function rangeOf({ region, offset }: CellPlace, waiters: number): PermitRange {
+  const at = offset + adaptAt(waiters);
   const int = (field: number) => Atomics.load(region.i32, (at + field) >> 2);
   const min = Math.max(1, int(ADAPT.min));
   return { min, max: Math.max(min, int(ADAPT.max)) };
@@ -93,19 +93,19 @@ export class LatencyWindow {
   readonly #at: number;
   readonly #originUs: number;
 
-  readonly #seats: number;
+  readonly #waiters: number;
 
   constructor(
     engine: LatencyEngine,
     place: CellPlace,
-    { seats, originUs }: { readonly seats: number; readonly originUs: number },
+    { waiters, originUs }: { readonly waiters: number; readonly originUs: number },
   ) {
     this.#engine = engine;
     this.#place = place;
     this.#cell = place.offset;
-    this.#at = place.offset + adaptAt(seats);
+    this.#at = place.offset + adaptAt(waiters);
     this.#originUs = originUs;
-    this.#seats = seats;
+    this.#waiters = waiters;
   }
 
   /** Adds a call that began and ended at these instants. Returns whether to {@link close}. */
@@ -150,7 +150,7 @@ export class LatencyWindow {
   }
 
   get range(): PermitRange {
-    return rangeOf(this.#place, this.#seats);
+    return rangeOf(this.#place, this.#waiters);
   }
 
   /** Changes the range for all threads. */

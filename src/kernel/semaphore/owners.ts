@@ -1,5 +1,5 @@
-import { Bell } from '../../memory/bell.ts';
 import type { CellPlace } from '../../memory/cell.ts';
+import { SharedEvent } from '../../memory/event.ts';
 import { OWNER, OWNER_BYTES, OWNER_COUNT, SEMAPHORE } from '../../memory/layout.ts';
 import { hasThreadIds, markOf } from '../../memory/thread.ts';
 import type { EngineResults } from '../bucket/engine.ts';
@@ -8,29 +8,29 @@ import { EngineModule } from '../open.ts';
 import { configurationOf } from './cell.ts';
 import type { LatencyEngine } from './latency-window.ts';
 
-/** The engine's operations on semaphores. The host passes the number of seats that it checked. */
-export interface SemaphoreEngine extends Pick<EngineResults, 'lostRaces'>, LatencyEngine {
-  semaphoreTake(cell: number, seats: number, owner: number, hint: number, n: number): number;
-  semaphoreJoin(cell: number, seats: number, owner: number, hint: number, n: number): number;
-  /** The generation of the seat that the last call took or found. */
-  semaphoreGeneration(): number;
-  semaphoreRelease(cell: number, seats: number, seat: number, generation: number): number;
-  semaphoreIsGranted(cell: number, seats: number, seat: number, generation: number): number;
-  semaphoreLeave(cell: number, seats: number, seat: number, generation: number): number;
+/** The engine's operations on semaphores. The host passes the number of waiters that it checked. */
+export interface SemaphoreEngine extends Pick<EngineResults, 'failedExchanges'>, LatencyEngine {
+  semaphoreTake(cell: number, waiters: number, owner: number, hint: number, n: number): number;
+  semaphoreJoin(cell: number, waiters: number, owner: number, hint: number, n: number): number;
+  /** The epoch of the waiter that the last call took or found. */
+  semaphoreEpoch(): number;
+  semaphoreRelease(cell: number, waiters: number, waiter: number, epoch: number): number;
+  semaphoreIsGranted(cell: number, waiters: number, waiter: number, epoch: number): number;
+  semaphoreLeave(cell: number, waiters: number, waiter: number, epoch: number): number;
   semaphoreIsQueued(cell: number): number;
-  semaphoreServe(cell: number, seats: number): number;
-  semaphoreWaiting(cell: number, seats: number): number;
-  semaphoreHasRoom(cell: number, seats: number): number;
-  semaphoreOwns(cell: number, seats: number, owner: number): number;
-  semaphoreChange(cell: number, seats: number, owner: number, permits: number): number;
-  semaphoreLook(cell: number, seats: number): number;
+  semaphoreServe(cell: number, waiters: number): number;
+  semaphoreWaiting(cell: number, waiters: number): number;
+  semaphoreHasRoom(cell: number, waiters: number): number;
+  semaphoreOwns(cell: number, waiters: number, owner: number): number;
+  semaphoreChange(cell: number, waiters: number, owner: number, permits: number): number;
+  semaphoreLook(cell: number, waiters: number): number;
   /** The results of the last look. */
   semaphorePermits(): number;
   semaphoreAvailable(): number;
-  semaphoreRecover(cell: number, seats: number, owner: number): number;
-  semaphoreHold(cell: number, seats: number, seat: number, generation: number, due: number): number;
-  semaphoreUndated(cell: number, seats: number, from: number): number;
-  semaphoreExpire(cell: number, seats: number, now: number): number;
+  semaphoreRecover(cell: number, waiters: number, owner: number): number;
+  semaphoreHold(cell: number, waiters: number, waiter: number, epoch: number, due: number): number;
+  semaphoreUndated(cell: number, waiters: number, from: number): number;
+  semaphoreExpire(cell: number, waiters: number, now: number): number;
 }
 
 /** The engine of semaphores. */
@@ -49,15 +49,15 @@ function warn(): void {
 }
 
 /**
- * The threads that own seats, by their entries in the cell. An entry has its thread's mark, or
- * minus the mark of the thread that recovers its seats. Threads that find no entry share entry 0.
+ * The threads that own waiters, by their entries in the cell. An entry has its thread's mark, or
+ * minus the mark of the thread that recovers its waiters. Threads that find no entry share entry 0.
  */
 export class Owners {
   readonly #place: CellPlace;
-  readonly #bells: (Bell | undefined)[] = [];
+  readonly #events: (SharedEvent | undefined)[] = [];
   readonly #rouse: () => void;
 
-  /** `rouse` wakes sleepers that bells cannot wake. */
+  /** `rouse` wakes sleepers that events cannot wake. */
   constructor(place: CellPlace, rouse: () => void) {
     this.#place = place;
     this.#rouse = rouse;
@@ -80,7 +80,7 @@ export class Owners {
     return 0;
   }
 
-  /** Frees this thread's entry when it ends. Do not call it while the entry has seats. */
+  /** Frees this thread's entry when it ends. Do not call it while the entry has waiters. */
   leave(owner: number): void {
     const { region } = this.#place;
     // Another process may have this one's place by now.
@@ -95,7 +95,7 @@ export class Owners {
   }
 
   /**
-   * Frees the entries of ended threads, after `recover` has emptied the seats of each. Also takes
+   * Frees the entries of ended threads, after `recover` has emptied the waiters of each. Also takes
    * over the entries that those threads were recovering.
    */
   free(hasEnded: (mark: number) => boolean, recover: (owner: number) => void): void {
@@ -112,28 +112,28 @@ export class Owners {
     }
   }
 
-  /** The bell of an owner's thread, which rings when one of its seats may have been granted. */
-  bell(owner: number): Bell {
+  /** The event of an owner's thread, which fires when one of its waiters may have been granted. */
+  event(owner: number): SharedEvent {
     // Cached, because every call of a semaphore comes here and finding the look period takes time.
-    return this.#bells[owner] ?? this.#newBell(owner);
+    return this.#events[owner] ?? this.#newEvent(owner);
   }
 
-  #newBell(owner: number): Bell {
+  #newEvent(owner: number): SharedEvent {
     const { region } = this.#place;
-    const bell = new Bell(region.i32, this.#at(owner, OWNER.bell), region);
-    this.#bells[owner] = bell;
-    return bell;
+    const event = new SharedEvent(region.i32, this.#at(owner, OWNER.event), region);
+    this.#events[owner] = event;
+    return event;
   }
 
   /** Wakes the callers of an owner. */
   wake(owner: number): void {
-    this.bell(owner).ring();
+    this.event(owner).fire();
     this.#rouse();
   }
 
   /** Wakes the callers of all threads. */
   wakeAll(): void {
-    for (let owner = 0; owner < OWNER_COUNT; owner++) this.bell(owner).ring();
+    for (let owner = 0; owner < OWNER_COUNT; owner++) this.event(owner).fire();
     this.#rouse();
   }
 }
@@ -145,18 +145,18 @@ interface Opened {
 }
 
 /** Returns the permits of ended threads, and removes them from the queue. */
-export function recoverSeats(
+export function recoverWaiters(
   place: CellPlace,
   { engine, owners }: Opened,
   hasEnded: (mark: number) => boolean,
 ): number {
-  const { seats } = configurationOf(place);
+  const { waiters } = configurationOf(place);
   let returned = 0;
   owners.free(hasEnded, (owner) => {
-    returned += engine.semaphoreRecover(place.offset, seats, owner);
+    returned += engine.semaphoreRecover(place.offset, waiters, owner);
   });
   for (;;) {
-    const owner = engine.semaphoreServe(place.offset, seats);
+    const owner = engine.semaphoreServe(place.offset, waiters);
     if (owner < 0) break;
     owners.wake(owner);
   }

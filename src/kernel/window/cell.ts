@@ -1,5 +1,4 @@
 import { HandleError } from '../../errors.ts';
-import { Bell } from '../../memory/bell.ts';
 import {
   allocateCell,
   type CellPlace,
@@ -7,17 +6,19 @@ import {
   openCell,
   publishCell,
 } from '../../memory/cell.ts';
+import { SharedEvent } from '../../memory/event.ts';
 import {
   CELL,
   INDEX_BITS,
+  recordOffset,
   WINDOW,
   WINDOW_RECORD,
-  WINDOW_RECORD_BYTES,
   windowBytes,
 } from '../../memory/layout.ts';
 import type { Region } from '../../memory/region.ts';
 import { checkNumber } from '../../options.ts';
 import { FIRST_SLOT } from '../constants.ts';
+import { type Live, readLive } from '../live-record.ts';
 import {
   type Change,
   checkBounds,
@@ -32,10 +33,8 @@ import {
   type WindowLimit,
 } from './limit.ts';
 
-/** A configuration record: a limit, and how the word counts under it. */
+/** The values of a configuration record: a limit, and how the word counts under it. */
 interface WindowRecord extends Change {
-  /** Different for every record of the cell; 0 while the record is being written. */
-  readonly generation: number;
   /** The bits of the word that hold a count. */
   readonly bits: number;
   /** The clock tick from which the limiter counts. */
@@ -58,16 +57,14 @@ export interface Bounds {
   readonly allowDoubleBurst: boolean;
 }
 
-function recordAt(offset: number, index: number): number {
-  return offset + WINDOW.records + index * WINDOW_RECORD_BYTES;
-}
+const FIRST_EPOCH = 1;
 
 /** Writes the first record of a new cell. */
 function writeFirstRecord({ region, offset }: CellPlace, record: WindowRecord): void {
   const { i32, f64 } = region;
-  const at = recordAt(offset, 0);
-  i32[(offset + WINDOW.sequence) >> 2] = record.generation;
-  i32[(at + WINDOW_RECORD.generation) >> 2] = record.generation;
+  const at = recordOffset(offset, 0);
+  i32[(offset + WINDOW.sequence) >> 2] = FIRST_EPOCH;
+  i32[(at + WINDOW_RECORD.epoch) >> 2] = FIRST_EPOCH;
   i32[(at + WINDOW_RECORD.bits) >> 2] = record.bits;
   f64[(at + WINDOW_RECORD.limit) >> 3] = record.limit;
   f64[(at + WINDOW_RECORD.intervalMs) >> 3] = record.intervalMs;
@@ -96,48 +93,27 @@ function isSound(bounds: Bounds, record: WindowRecord): boolean {
   return bitsFit && unitsFit && [originTicks, firstSlot, shift].every(Number.isInteger);
 }
 
-/** Reads a record; undefined if it is invalid or being written. */
-function readRecord({ i32, f64 }: Region, at: number, bounds: Bounds): WindowRecord | undefined {
-  const float = (field: number) => f64[(at + field) >> 3] ?? Number.NaN;
-  const generation = Atomics.load(i32, (at + WINDOW_RECORD.generation) >> 2);
-  const record = {
-    generation,
-    bits: Atomics.load(i32, (at + WINDOW_RECORD.bits) >> 2),
-    limit: float(WINDOW_RECORD.limit),
-    intervalMs: float(WINDOW_RECORD.intervalMs),
-    originTicks: float(WINDOW_RECORD.originTicks),
-    firstSlot: float(WINDOW_RECORD.firstSlot),
-    shift: float(WINDOW_RECORD.shift),
-    unitTicks: float(WINDOW_RECORD.unitTicks),
-    intervalUnits: float(WINDOW_RECORD.intervalUnits),
-  };
-  const settled = Atomics.load(i32, (at + WINDOW_RECORD.generation) >> 2) === generation;
-  return generation !== 0 && settled && isSound(bounds, record) ? record : undefined;
-}
-
 /** The word and the record that it names. */
-export interface LiveWindow extends WindowRecord {
-  readonly word: bigint;
-}
+export type LiveWindow = Live & WindowRecord;
 
-/**
- * Reads the live record. An unreadable record was reused since the word was loaded, so the word has
- * changed; if it has not, the cell was overwritten.
- *
- * @throws HandleError `ERR_REGION_DAMAGED`
- */
-export function liveWindow({ region, offset }: CellPlace, bounds: Bounds): LiveWindow {
-  const at = (offset + CELL.word) >> 3;
-  for (;;) {
-    const word = Atomics.load(region.i64, at);
-    const index = Number(BigInt.asUintN(INDEX_BITS, word));
-    const record = readRecord(region, recordAt(offset, index), bounds);
-    const isStill = Atomics.load(region.i64, at) === word;
-    if (record !== undefined && isStill) return { ...record, word };
-    if (isStill) {
-      throw new HandleError('ERR_REGION_DAMAGED', "the limiter's configuration is invalid");
-    }
-  }
+/** @throws HandleError `ERR_REGION_DAMAGED` */
+export function liveWindow(place: CellPlace, bounds: Bounds): LiveWindow {
+  const { i32, f64 } = place.region;
+  const read = (at: number) => {
+    const float = (field: number) => f64[(at + field) >> 3] ?? Number.NaN;
+    const record = {
+      bits: Atomics.load(i32, (at + WINDOW_RECORD.bits) >> 2),
+      limit: float(WINDOW_RECORD.limit),
+      intervalMs: float(WINDOW_RECORD.intervalMs),
+      originTicks: float(WINDOW_RECORD.originTicks),
+      firstSlot: float(WINDOW_RECORD.firstSlot),
+      shift: float(WINDOW_RECORD.shift),
+      unitTicks: float(WINDOW_RECORD.unitTicks),
+      intervalUnits: float(WINDOW_RECORD.intervalUnits),
+    };
+    return isSound(bounds, record) ? record : undefined;
+  };
+  return readLive(place, read);
 }
 
 /** The configuration of a new window or log. */
@@ -168,7 +144,6 @@ export function createWindowCell(window: NewWindow): CellPlace {
   i32[(place.offset + WINDOW.allowDoubleBurst) >> 2] = allowDoubleBurst ? 1 : 0;
   const bits = countBitsOf(kind === 'fixed-window' ? limit.limit : maxLimit);
   writeFirstRecord(place, {
-    generation: 1,
     bits,
     limit: limit.limit,
     intervalMs: limit.intervalMs,
@@ -206,9 +181,9 @@ export function boundsOf(place: CellPlace): Bounds {
   return everyBounds.of(place);
 }
 
-/** Rings when the limit changes or tokens are returned. */
-export function windowChanges({ region, offset }: CellPlace): Bell {
-  return new Bell(region.i32, (offset + WINDOW.sequence) >> 2, region);
+/** Fires when the limit changes or tokens are returned. */
+export function windowChanges({ region, offset }: CellPlace): SharedEvent {
+  return new SharedEvent(region.i32, (offset + WINDOW.sequence) >> 2, region);
 }
 
 /** Reads and checks the bounds. */

@@ -68,14 +68,14 @@ export interface WindowKernel {
 /** The operations of a `Sometimes` in shared memory. */
 export interface SometimesKernel {
   readonly name: KernelName;
-  /** Counts a call, and returns whether it is an occasion. */
+  /** Counts a call, and returns whether it is due. */
   isDue(clock: ClockReader): boolean;
 }
 
 /** A window or log: its kind as a number, and the entries of its ring. */
 type Window = [cell: number, kind: number, places: number];
 /** The least and most tokens to take, and whether to report the state afterwards. */
-type Asked = [least: number, most: number, survey: boolean];
+type Asked = [least: number, most: number, withState: boolean];
 /** The halves of a word. */
 type Word = [low: number, high: number];
 
@@ -84,7 +84,7 @@ type Word = [low: number, high: number];
  * instance, so the host reads it between calls.
  */
 export interface WindowEngine
-  extends Pick<EngineResults, 'lostRaces' | 'receiptLow' | 'receiptHigh'> {
+  extends Pick<EngineResults, 'failedExchanges' | 'receiptLow' | 'receiptHigh'> {
   /** Takes tokens without the clock. */
   fixedTake(cell: number, tokens: number): number;
   /** `kept` is the sum of the kept slots of a sliding window, for the slot `keptFor`. */
@@ -95,7 +95,7 @@ export interface WindowEngine
     ...call: [cell: number, kind: number, nowUs: number, tokens: number, ...Word]
   ): number;
   windowReconfigureAt(
-    ...call: [...Window, nowUs: number, generation: number, limit: number, intervalMs: number]
+    ...call: [...Window, nowUs: number, epoch: number, limit: number, intervalMs: number]
   ): number;
   windowCancel(cell: number, kind: number, low: number, high: number, cost: number): number;
 
@@ -118,7 +118,7 @@ export interface WindowEngine
   windowPlaceLow(): number;
   windowPlaceHigh(): number;
 
-  // After a refusal or a survey.
+  // After a refusal, or with `withState`.
   windowLimit(): number;
   windowWaitUs(): number;
   windowLeft(): number;
@@ -175,7 +175,7 @@ export class HostedWindow implements WindowKernel {
 
   // Results of the last attempt.
   /** Exchanges that failed because another thread changed the word. */
-  #lostRaces = 0;
+  #failedExchanges = 0;
   #taken = 0;
 
   constructor({ engine, name }: Opened<WindowEngine>, place: CellPlace) {
@@ -193,12 +193,12 @@ export class HostedWindow implements WindowKernel {
 
   /**
    * Takes all available tokens from `least` to `most`, or none, and returns their number. With
-   * `survey`, the engine also keeps the state right after, and `waitUs` even for no tokens.
+   * `withState`, the engine also keeps the state right after, and `waitUs` even for no tokens.
    */
-  #attempt(least: number, most: number, clock: ClockReader, survey: boolean): number {
-    this.#lostRaces = 0;
+  #attempt(least: number, most: number, clock: ClockReader, withState: boolean): number {
+    this.#failedExchanges = 0;
     let taken: number = WINDOW_OUTCOME.again;
-    if (this.#kind === WINDOW_KIND.full && !survey) {
+    if (this.#kind === WINDOW_KIND.full && !withState) {
       taken = this.#engine.fixedTake(this.#cell, most);
       this.#countRaces();
     }
@@ -206,12 +206,12 @@ export class HostedWindow implements WindowKernel {
       const attempt = ++attempts;
       clock.read();
       // The clock may have called a limiter, which has met a word that is newer than the reading.
-      if (attempt === attempts) taken = this.#takeAt(least, most, clock, survey);
+      if (attempt === attempts) taken = this.#takeAt(least, most, clock, withState);
     }
     while (taken < 0) {
       if (taken !== WINDOW_OUTCOME.again) this.#failDamaged();
       this.#lookThenRead(clock);
-      taken = this.#takeAt(least, most, clock, survey);
+      taken = this.#takeAt(least, most, clock, withState);
     }
     if (taken < WINDOW_MOVED) this.#mine += taken;
     else taken = this.#move(taken - WINDOW_MOVED);
@@ -219,7 +219,7 @@ export class HostedWindow implements WindowKernel {
     return taken;
   }
 
-  #takeAt(least: number, most: number, clock: ClockReader, survey: boolean): number {
+  #takeAt(least: number, most: number, clock: ClockReader, withState: boolean): number {
     for (;;) {
       const taken = this.#engine.windowTakeAt(
         this.#cell,
@@ -228,7 +228,7 @@ export class HostedWindow implements WindowKernel {
         clock.us,
         least,
         most,
-        survey,
+        withState,
         this.#number,
         this.#keptFor,
         this.#kept,
@@ -250,11 +250,11 @@ export class HostedWindow implements WindowKernel {
   }
 
   #countRaces(): void {
-    if (this.#counters !== undefined) this.#lostRaces += this.#engine.lostRaces();
+    if (this.#counters !== undefined) this.#failedExchanges += this.#engine.failedExchanges();
   }
 
   #count(tokens: number, isRefused: boolean): void {
-    this.#counters?.count(tokens, isRefused, this.#lostRaces);
+    this.#counters?.count(tokens, isRefused, this.#failedExchanges);
   }
 
   /** Throws for a configuration that no thread writes, or a word. */
@@ -364,7 +364,7 @@ export class HostedWindow implements WindowKernel {
 
   reconfigure(change: Partial<Change>, clock: ClockReader): void {
     for (;;) {
-      const { generation, limit, intervalMs } = liveWindow(this.#place, this.#bounds);
+      const { epoch, limit, intervalMs } = liveWindow(this.#place, this.#bounds);
       const old = { limit, intervalMs };
       const next = checkChange(this.#bounds.kind, { ...old, ...change }, this.#bounds);
       this.#lookThenRead(clock);
@@ -373,7 +373,7 @@ export class HostedWindow implements WindowKernel {
         this.#kind,
         this.#places,
         clock.us,
-        generation,
+        epoch,
         next.limit,
         next.intervalMs,
       );

@@ -25,7 +25,7 @@ export function clockTicks(nowUs: number): number {
  * The tick of a log's creation. It makes the entries of a new ring, which are 0, older than the
  * longest interval, even if the clock steps back by 2.2 years.
  */
-export const LOG_EPOCH_TICKS = intervalTicksOf(MAX_INTERVAL_MS) + 2 ** 50;
+export const LOG_EPOCH_TICKS = MAX_INTERVAL_MS * 1000 * TICKS_PER_MICRO + 2 ** 50;
 
 /** The kinds of limiter that count admissions in a window of time. */
 export type WindowKind = 'fixed-window' | 'sliding-window' | 'sliding-log';
@@ -59,7 +59,7 @@ export function countBitsOf(limit: number): number {
 }
 
 /** The bits of a fixed or sliding window's word below the time: the count, a mark, the record. */
-export function lowBitsOf(countBits: number): number {
+function lowBitsOf(countBits: number): number {
   return countBits + 1 + INDEX_BITS;
 }
 

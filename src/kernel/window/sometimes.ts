@@ -15,27 +15,27 @@ import { type ClockReader, openWindows, type SometimesKernel, type WindowEngine 
 import { clockTicks, MAX_INTERVAL_MS, MAX_WINDOW_LIMIT } from './limit.ts';
 
 /** The conditions for acting on a call; 0 disables one. */
-export interface Occasions {
+export interface SometimesRule {
   readonly first: number;
   readonly every: number;
   readonly intervalMs: number;
 }
 
 /** @throws RangeError, TypeError naming the parameter, its range and its value. */
-export function checkOccasions(occasions: Occasions): Occasions {
-  const { first, every, intervalMs } = occasions;
+export function checkRule(rule: SometimesRule): SometimesRule {
+  const { first, every, intervalMs } = rule;
   const max = Math.floor(MAX_WINDOW_LIMIT / 2);
   checkNumber('first', first, { min: 0, max, integer: true });
   checkNumber('every', every, { min: 0, max, integer: true });
   checkNumber('intervalMs', intervalMs, { min: 0, max: MAX_INTERVAL_MS });
-  return occasions;
+  return rule;
 }
 
-type Configuration = Occasions & { readonly originTicks: number };
+type Configuration = SometimesRule & { readonly originTicks: number };
 const configurations = /* @__PURE__ */ new Configurations<Configuration>();
 
 export function createSometimesCell(
-  occasions: Occasions,
+  rule: SometimesRule,
   nowUs: number,
   region: Region | undefined,
 ): CellPlace {
@@ -43,13 +43,13 @@ export function createSometimesCell(
   const { f64, i64 } = place.region;
   const { offset } = place;
   const originTicks = clockTicks(nowUs);
-  f64[(offset + SOMETIMES.first) >> 3] = occasions.first;
-  f64[(offset + SOMETIMES.every) >> 3] = occasions.every;
-  f64[(offset + SOMETIMES.intervalMs) >> 3] = occasions.intervalMs;
+  f64[(offset + SOMETIMES.first) >> 3] = rule.first;
+  f64[(offset + SOMETIMES.every) >> 3] = rule.every;
+  f64[(offset + SOMETIMES.intervalMs) >> 3] = rule.intervalMs;
   f64[(offset + SOMETIMES.originTicks) >> 3] = originTicks;
   Atomics.store(i64, (offset + CELL.word) >> 3, 0n);
   publishCell(place, 'sometimes');
-  return configurations.keep(place, { ...occasions, originTicks });
+  return configurations.keep(place, { ...rule, originTicks });
 }
 
 /** @throws HandleError */
@@ -60,18 +60,18 @@ export function openSometimesCell(
   nonce: number,
 ): CellPlace {
   const place = openCell(region, offset, kind, nonce, SOMETIMES_BYTES);
-  const { originTicks, ...occasions } = readConfiguration(place);
+  const { originTicks, ...rule } = readConfiguration(place);
   try {
-    checkOccasions(occasions);
+    checkRule(rule);
     checkNumber('originTicks', originTicks, { integer: true });
   } catch (cause) {
     throw new HandleError('ERR_REGION_DAMAGED', 'the configuration is invalid', { cause });
   }
-  return configurations.keep(place, { ...occasions, originTicks });
+  return configurations.keep(place, { ...rule, originTicks });
 }
 
 /** The configuration, which never changes. */
-export function readOccasions(place: CellPlace): Configuration {
+export function readRule(place: CellPlace): Configuration {
   return configurations.of(place);
 }
 
@@ -96,7 +96,7 @@ export class HostedSometimes implements SometimesKernel {
     this.name = name;
     this.#engine = engine;
     this.#cell = place.offset;
-    this.#readsClock = readOccasions(place).intervalMs > 0;
+    this.#readsClock = readRule(place).intervalMs > 0;
     // The cell may lie where another limiter was, in reused memory.
     engine.leaveRegion();
   }

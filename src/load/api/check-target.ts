@@ -1,17 +1,12 @@
+import { X509Certificate } from 'node:crypto';
+import { createSecureContext } from 'node:tls';
 import { checkOptions, type Known } from '../../known-options.ts';
 import { checkFlag, checkNumber, checkObject, shown } from '../../options.ts';
 import type { HttpTarget, TargetTls } from '../plan/drive-options.ts';
 import { isHeader, isMethod, isReservedHeader } from '../plan/headers.ts';
 import { OPTION_GROUPS } from '../plan/option-table.ts';
 import type { Header, LoadOptions } from '../plan/options.ts';
-import {
-  checkAuthorities,
-  checkCertificate,
-  isPem,
-  isServername,
-  type TlsTerms,
-  type Transport,
-} from '../plan/transport.ts';
+import type { TlsTerms, Transport } from '../plan/transport.ts';
 
 const KNOWN: Known<HttpTarget> = {
   url: true,
@@ -159,8 +154,12 @@ function checkTls(given: TargetTls, url: string): TlsTerms {
       'target.tls.ca cannot be used with target.tls.insecure: it accepts any certificate',
     );
   }
-  usable('target.tls.cert and target.tls.key', () => checkCertificate(terms.cert, terms.key));
-  usable('target.tls.ca', () => terms.ca !== undefined && checkAuthorities(terms.ca));
+  const { ca: authorities } = terms;
+  usable('target.tls.cert and target.tls.key', () =>
+    createSecureContext({ cert: terms.cert, key: terms.key }),
+  );
+  // A context ignores authorities that it can't parse.
+  usable('target.tls.ca', () => authorities && new X509Certificate(authorities));
   return terms;
 }
 
@@ -168,12 +167,16 @@ function checkTls(given: TargetTls, url: string): TlsTerms {
 function checkPem(name: string, value: unknown): string | undefined {
   if (value === undefined) return undefined;
   const text = value instanceof Uint8Array ? new TextDecoder().decode(value) : value;
-  if (typeof text === 'string' && isPem(text)) return text;
+  if (typeof text === 'string' && text.includes('-----BEGIN ')) return text;
   throw new TypeError(`target.tls.${name} must be text in PEM, which begins with -----BEGIN`);
 }
 
+const SERVERNAME = /^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?$/i;
+const LONGEST_NAME = 253;
+
 function checkServername(name: unknown): string | undefined {
-  if (name === undefined || (typeof name === 'string' && isServername(name))) return name;
+  if (name === undefined) return undefined;
+  if (typeof name === 'string' && SERVERNAME.test(name) && name.length <= LONGEST_NAME) return name;
   throw new TypeError(`target.tls.servername must be the name of a host, got ${shown(name)}`);
 }
 

@@ -1,14 +1,12 @@
 import type { Histogram } from 'hdr-histogram-js';
 import {
-  type ConfidenceRange,
   type Difference,
   differenceOf,
   type Estimate,
   meanOf,
   percentileInterval,
   shareInterval,
-  studentDeviations,
-  varianceOf,
+  spreadOfMean,
 } from './interval.ts';
 
 /** The figures of a run to compare. */
@@ -20,8 +18,8 @@ export interface RunFigures {
   readonly failed: number;
   /** In microseconds. */
   readonly latency: Histogram;
-  /** In milliseconds, each percentile in consecutive parts of the run, as far as it is known. */
-  readonly partsMs?: ReadonlyMap<number, readonly number[]>;
+  /** By percentile; 1 where it is unknown. See {@link DriveResult.latencyDesignEffects}. */
+  readonly designEffects?: ReadonlyMap<number, number>;
   /** Calls per second in each round, of a run as fast as possible: only they and errors compare. */
   readonly rounds?: readonly number[] | undefined;
 }
@@ -60,8 +58,6 @@ const LEAST_MS = HISTOGRAM_UNIT_US / 2 / 1_000;
 /** A run is divided into this many parts to estimate the spread of its rate. */
 const PARTS = 20;
 const LEAST_PARTS = 10;
-/** With fewer parts, only the ranks of the latencies say how far a percentile spreads. */
-const LEAST_SLOTS = 4;
 
 /** Compares the runs of two sides, figure by figure. */
 export function compareRuns(
@@ -136,30 +132,16 @@ function logarithm({ value, interval }: Estimate): Estimate {
 }
 
 /**
- * In milliseconds. A single run's maximum has no upper bound, so it gets no interval. Ranks take
- * latencies for independent; stalls delay many at once and show in the spread between parts.
+ * In milliseconds. A single run's maximum has no upper bound, so it gets no interval. Nor has a
+ * percentile that only a few stalls decide.
  */
-function latencyEstimate({ latency, partsMs }: RunFigures, percentile: number): Estimate {
+function latencyEstimate({ latency, designEffects }: RunFigures, percentile: number): Estimate {
   const value = latency.getValueAtPercentile(percentile) / US_PER_MS;
-  const ranks = percentileInterval(latency, percentile);
-  if (ranks === undefined) return { value, interval: undefined };
-  const spread = spreadBetween(partsMs?.get(percentile) ?? [], value);
+  const ranks = percentileInterval(latency, percentile, designEffects?.get(percentile));
   return {
     value,
-    interval: {
-      low: Math.min(ranks.low / US_PER_MS, spread.low),
-      high: Math.max(ranks.high / US_PER_MS, spread.high),
-    },
+    interval: ranks && { low: ranks.low / US_PER_MS, high: ranks.high / US_PER_MS },
   };
-}
-
-/** The interval of a value by its spread between parts of a run. */
-function spreadBetween(parts: readonly number[], value: number): ConfidenceRange {
-  if (parts.length < LEAST_SLOTS) return { low: value, high: value };
-  const logs = parts.map((ms) => Math.log(Math.max(ms, LEAST_MS)));
-  const error = Math.sqrt(varianceOf(logs) / logs.length);
-  const factor = Math.exp(studentDeviations(logs.length - 1) * error);
-  return { low: value / factor, high: value * factor };
 }
 
 /** Per second. The interval comes from the spread between parts of the run. */
@@ -172,8 +154,7 @@ function rateEstimate({ sent, elapsedMs, admittedPer100Ms, rounds }: RunFigures)
     meanOf(admittedPer100Ms.slice(at * size, (at + 1) * size)),
   );
   if (parts.length < LEAST_PARTS || seconds === 0) return { value, interval: undefined };
-  const error = Math.sqrt(varianceOf(parts) / parts.length) / meanOf(parts);
-  const spread = value * studentDeviations(parts.length - 1) * error;
+  const spread = (value * spreadOfMean(parts)) / meanOf(parts);
   return { value, interval: { low: value - spread, high: value + spread } };
 }
 
@@ -181,8 +162,7 @@ function rateEstimate({ sent, elapsedMs, admittedPer100Ms, rounds }: RunFigures)
 function roundEstimate(rounds: readonly number[]): Estimate {
   const value = rounds.length === 0 ? 0 : meanOf(rounds);
   if (rounds.length < 2) return { value, interval: undefined };
-  const error = Math.sqrt(varianceOf(rounds) / rounds.length);
-  const spread = studentDeviations(rounds.length - 1) * error;
+  const spread = spreadOfMean(rounds);
   return { value, interval: { low: value - spread, high: value + spread } };
 }
 

@@ -1,7 +1,7 @@
-import type { CallCounts } from '../measure/call-counts.ts';
 import type { DriveError } from '../measure/errors.ts';
 import type { LatencySlot } from '../measure/latency-timeline.ts';
 import type { Machine } from '../measure/machine.ts';
+import type { CallCounts } from '../measure/tally.ts';
 import type { Times } from '../measure/times.ts';
 import type { RateRamp } from '../plan/rate-course.ts';
 import type { FitnessResult } from './fitness.ts';
@@ -149,6 +149,21 @@ export interface DriveTerms {
   readonly warmupMs: number;
 }
 
+/**
+ * For each percentile of the latency, the variance of the share of slower calls: as a multiple of
+ * that of independent calls, at least 1. `zerotime compare` widens its intervals by the square root.
+ */
+export interface DesignEffects {
+  /** At the median. */
+  readonly p50: number;
+  /** At 90 %. */
+  readonly p90: number;
+  /** At 99 %. */
+  readonly p99: number;
+  /** At 99.9 %. */
+  readonly 'p99.9': number;
+}
+
 /** The result of {@link drive}. Plain data: `JSON.stringify` stores all of it. */
 export interface DriveResult {
   /** `closed` with `rate: Infinity`, otherwise `open`. */
@@ -212,6 +227,8 @@ export interface DriveResult {
   readonly admittedPer100Ms: readonly number[];
   /** The latencies of each part of the run; empty with `rate: Infinity`. */
   readonly latencyByTime: readonly LatencySlot[];
+  /** How much stalls and bursts widen the percentiles; null with `rate: Infinity`. */
+  readonly latencyDesignEffects: DesignEffects | null;
   /** The failures by due time, with `rate: Infinity` none: the kind of error or the status. */
   readonly failuresByTime: readonly FailuresByTime[];
   /** The rounds; null at a finite rate. */

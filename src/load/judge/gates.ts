@@ -1,5 +1,5 @@
 import type { Histogram } from 'hdr-histogram-js';
-import type { CallCounts } from '../measure/call-counts.ts';
+import type { CallCounts } from '../measure/tally.ts';
 
 /** An upper bound on a latency percentile. */
 export interface LatencyGate {

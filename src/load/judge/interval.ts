@@ -28,18 +28,61 @@ export function studentDeviations(degrees: number): number {
  * The confidence interval of a percentile, in the histogram's unit, from the ranks of its order
  * statistics: for independent values, the number of values below the true percentile is binomial.
  * Undefined if the interval would extend beyond the least or greatest value.
+ *
+ * @param effect the design effect: the variance of that number, as a multiple of the binomial one
  */
 export function percentileInterval(
   histogram: Histogram,
   percentile: number,
+  effect = 1,
 ): ConfidenceRange | undefined {
   const share = percentile / 100;
   const count = histogram.totalCount;
-  const spread = DEVIATIONS * Math.sqrt(count * share * (1 - share));
+  const spread = DEVIATIONS * Math.sqrt(effect * count * share * (1 - share));
   const rank = count * share;
   if (rank + spread >= count || rank - spread < 0) return undefined;
   const at = (r: number) => histogram.getValueAtPercentile((100 * r) / count);
   return { low: at(rank - spread), high: at(rank + spread) };
+}
+
+/** Numbers of batches into which a run is divided to see whether its values depend on each other. */
+const BATCHES = [40, 20, 10];
+
+/** A part of a run: how many values it has, and how many of them are above a bound. */
+export interface PartAbove {
+  readonly count: number;
+  readonly above: number;
+}
+
+/**
+ * The design effect of a share of a run's values: its variance, as a multiple of the binomial one
+ * of independent values, at least 1. It comes from the spread between batches of neighbouring
+ * parts. The squares of Student's deviations make up for few batches.
+ */
+export function designEffect(parts: readonly PartAbove[]): number {
+  const { count, above } = sumOf(parts);
+  const share = above / count;
+  if (!(share > 0 && share < 1)) return 1;
+  const effects = BATCHES.filter((batches) => batches <= parts.length).map((batches) => {
+    const edge = (at: number) => Math.round((at * parts.length) / batches);
+    const squares = Array.from({ length: batches }, (_, at) => {
+      const batch = sumOf(parts.slice(edge(at), edge(at + 1)));
+      return (batch.above - share * batch.count) ** 2;
+    });
+    const variance = (batches ** 2 * meanOf(squares)) / (batches - 1);
+    const factor = studentDeviations(batches - 1) / DEVIATIONS;
+    return (factor ** 2 * variance) / (count * share * (1 - share));
+  });
+  return Math.max(1, ...effects);
+}
+
+function sumOf(parts: readonly PartAbove[]): PartAbove {
+  const sum = { count: 0, above: 0 };
+  for (const { count, above } of parts) {
+    sum.count += count;
+    sum.above += above;
+  }
+  return sum;
 }
 
 /**
@@ -62,10 +105,15 @@ export function meanOf(values: readonly number[]): number {
 }
 
 /** The sample variance of these values; 0 for a single value. */
-export function varianceOf(values: readonly number[]): number {
+function varianceOf(values: readonly number[]): number {
   if (values.length < 2) return 0;
   const mean = meanOf(values);
   return values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (values.length - 1);
+}
+
+/** Half the width of the 95 % confidence interval of the mean of independent values. */
+export function spreadOfMean(values: readonly number[]): number {
+  return studentDeviations(values.length - 1) * Math.sqrt(varianceOf(values) / values.length);
 }
 
 /** A value measured in one run and its confidence interval; undefined if unknown. */

@@ -1,6 +1,5 @@
-import type { CallCounts } from '../measure/call-counts.ts';
 import { thisMachine, thisVersion } from '../measure/machine.ts';
-import { everySpan, type Tally } from '../measure/tally.ts';
+import { type CallCounts, everySpan, type Tally } from '../measure/tally.ts';
 import { PER_MS, timesOf } from '../measure/times.ts';
 import { safeHeaders } from '../plan/headers.ts';
 import type { LoadOptions } from '../plan/options.ts';
@@ -8,12 +7,14 @@ import { safeData } from '../plan/redact.ts';
 import { dataBytesOf } from '../task/task-module.ts';
 import type {
   ArrivalsResult,
+  DesignEffects,
   DriveResult,
   DriveTerms,
   DriveVerdict,
   RequestTerms,
 } from './drive-result.ts';
 import { checkGates, gatesInForce, gateText } from './gates.ts';
+import { designEffect } from './interval.ts';
 
 /** What a run has measured, by the names of its result. */
 type Measured = Pick<DriveResult, 'url' | 'interrupted' | 'warmUp' | 'elapsedMs' | 'admitted'> & {
@@ -91,6 +92,7 @@ export function resultOf({ options, tally, closed = null, ...run }: RunRecord): 
     })),
     admittedPer100Ms: run.admittedPer100Ms ?? [],
     latencyByTime: tally.latencyByTime.slots(),
+    latencyDesignEffects: closed === null ? designEffectsOf(tally) : null,
     failuresByTime: [...tally.failuresByTime].map(([kind, { slotUs, counts }]) => ({
       kind,
       slotMs: slotUs / 1_000,
@@ -99,6 +101,12 @@ export function resultOf({ options, tally, closed = null, ...run }: RunRecord): 
     closed,
   } as const);
   return { ...figures, verdict: verdictOf(figures) };
+}
+
+function designEffectsOf({ histograms, latencyByTime }: Tally): DesignEffects {
+  const at = (percentile: number) =>
+    designEffect(latencyByTime.above(histograms.latency.getValueAtPercentile(percentile)));
+  return { p50: at(50), p90: at(90), p99: at(99), 'p99.9': at(99.9) };
 }
 
 function termsOf(options: LoadOptions): DriveTerms {

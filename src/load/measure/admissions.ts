@@ -3,22 +3,6 @@ import { HALF_SLOT_US } from '../plan/arrival-plan.ts';
 import { RateCourse, type RateRamp } from '../plan/rate-course.ts';
 import type { TimetableCheck } from '../plan/timetable.ts';
 
-/** The instants in microseconds at which one thread's requests came due, in the order handled. */
-export class AdmissionLog {
-  #instants: number[] = [];
-
-  append(instantUs: number): void {
-    this.#instants.push(instantUs);
-  }
-
-  /** Removes and returns the entries as a transferable array. */
-  take(): Float64Array<ArrayBuffer> {
-    const taken = Float64Array.from(this.#instants);
-    this.#instants = [];
-    return taken;
-  }
-}
-
 /** Minimum span of a released batch, so that each instant is sorted and copied only once. */
 const BATCH_US = 100_000;
 

@@ -1,27 +1,10 @@
-/** The kind of a request's error, as shown to the user. */
-type RequestErrorKind =
-  | 'timed out'
-  | 'unsent'
-  | 'interrupted'
-  | 'connection refused'
-  | 'connection reset'
-  | 'connection closed'
-  | 'bad response'
-  | 'host not found'
-  | 'host unreachable'
-  | 'TLS error'
-  | 'too many open files'
-  | 'no free local port'
-  | 'other error';
-
-const KIND_OF_CODE = new Map<string, RequestErrorKind>([
+/** The kinds of requests' errors, as shown to the user. */
+const KIND_OF_CODE = new Map([
   ['ECONNREFUSED', 'connection refused'],
   ['ECONNRESET', 'connection reset'],
   ['EPIPE', 'connection reset'],
-  ['UND_ERR_SOCKET', 'connection closed'],
-  ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'bad response'],
-  ['UND_ERR_HEADERS_OVERFLOW', 'bad response'],
-  ['UND_ERR_CONNECT_TIMEOUT', 'timed out'],
+  ['ERR_CONNECTION_CLOSED', 'connection closed'],
+  ['ERR_BAD_RESPONSE', 'bad response'],
   ['ERR_HTTP2_STREAM_CANCEL', 'connection closed'],
   ['ERR_HTTP2_GOAWAY_SESSION', 'connection closed'],
   ['ERR_HTTP2_SESSION_ERROR', 'connection closed'],
@@ -42,15 +25,10 @@ const KIND_OF_CODE = new Map<string, RequestErrorKind>([
 const TLS_CODE = /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)|_CERT_|EPROTO/;
 
 /** Classifies a request error. */
-export function errorKind(error: unknown): RequestErrorKind {
-  const { code, name } = error as { code?: unknown; name?: unknown };
-  // Undici sets a code for some malformed responses only.
-  if (name === 'HTTPParserError') return 'bad response';
+export function errorKind(error: unknown): string {
+  const { code } = error as { code?: unknown };
   if (typeof code !== 'string') return 'other error';
-  const known = KIND_OF_CODE.get(code);
-  if (known !== undefined) return known;
-  if (TLS_CODE.test(code)) return 'TLS error';
-  return 'other error';
+  return KIND_OF_CODE.get(code) ?? (TLS_CODE.test(code) ? 'TLS error' : 'other error');
 }
 
 /** Calls that failed with the same kind of error. */

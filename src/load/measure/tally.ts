@@ -4,11 +4,34 @@ import {
   encodeIntoCompressedBase64,
   type Histogram,
 } from 'hdr-histogram-js';
-import { type CallCounts, type RunningCounts, totalOf } from './call-counts.ts';
 import { addErrors, type DriveError, kindAmong } from './errors.ts';
-import { HIGHEST_US, LatencyTimeline, type LatencyTimelineRecord } from './latency-timeline.ts';
-import { RecentLatencies } from './recent-latencies.ts';
+import { HIGHEST_US, LatencyCounts } from './latency-counts.ts';
+import { LatencyTimeline, type LatencyTimelineRecord } from './latency-timeline.ts';
 import { Timeline, type TimelineRecord } from './timeline.ts';
+
+/** How calls ended. */
+export interface CallCounts {
+  /** Calls made. */
+  readonly sent: number;
+  /** Calls that returned or resolved; for a target, responses with a status below 400. */
+  readonly succeeded: number;
+  /** Calls that threw, rejected, timed out or never started; other responses and errors. */
+  readonly failed: number;
+}
+
+/** The counts of a thread while it runs. */
+export type RunningCounts = { -readonly [Name in keyof CallCounts]: CallCounts[Name] };
+
+/** The sum of counts; those of a thread may be unknown. */
+export function totalOf(counts: Iterable<CallCounts | undefined>): RunningCounts {
+  const total = { sent: 0, succeeded: 0, failed: 0 };
+  for (const { sent, succeeded, failed } of [...counts].filter((one) => one !== undefined)) {
+    total.sent += sent;
+    total.succeeded += succeeded;
+    total.failed += failed;
+  }
+  return total;
+}
 
 /** The phases of a request, each with its own histogram. */
 export const SPANS = ['latency', 'clientLag', 'queued', 'response'] as const;
@@ -73,7 +96,7 @@ export class Tally {
   /** Failures by error kind or status; empty without a start instant. */
   readonly failuresByTime = new Map<string, Timeline>();
   /** Latencies since the last report, for the live line. */
-  readonly recent = new RecentLatencies();
+  readonly recent = new LatencyCounts();
   readonly #startUs: number | undefined;
 
   /** @param startUs the start of the run; enables recording over time */

@@ -1,5 +1,5 @@
 /** The finest time slot: a millisecond. */
-export const FIRST_SLOT_US = 1_000;
+const FIRST_SLOT_US = 1_000;
 /** Above this number slots are merged: a chart can't show more, and memory stays bounded. */
 export const MOST_SLOTS = 400;
 
@@ -17,13 +17,13 @@ export interface TimelineRecord {
 }
 
 /** A value per time slot. Slots widen as the run gets longer. */
-export abstract class SlotValues {
-  protected readonly values = new Float64Array(MOST_SLOTS);
-  protected used = 0;
+export abstract class SlotValues<Value> {
+  /** By slot. A slot without a value may be a hole. */
+  protected values: (Value | undefined)[] = [];
   #slotUs = FIRST_SLOT_US;
 
-  /** The value of slots that become one. */
-  protected abstract join(values: Float64Array): number;
+  /** The value of slots that become one: of those that have a value, in order. */
+  protected abstract join(values: readonly [Value, ...Value[]]): Value;
 
   /** Length of a slot in microseconds. */
   get slotUs(): number {
@@ -41,34 +41,32 @@ export abstract class SlotValues {
     while (this.#slotUs < slotUs) {
       const wider = widerSlot(this.#slotUs);
       const joined = wider / this.#slotUs;
-      const used = Math.ceil(this.used / joined);
-      for (let slot = 0; slot < used; slot += 1) {
-        const end = Math.min(this.used, (slot + 1) * joined);
-        this.values[slot] = this.join(this.values.subarray(slot * joined, end));
-      }
-      this.values.fill(0, used);
-      this.used = used;
+      const slots = Math.ceil(this.values.length / joined);
+      this.values = Array.from({ length: slots }, (_, slot) => {
+        const parts = this.values.slice(slot * joined, (slot + 1) * joined);
+        const [first, ...others] = parts.filter((value) => value !== undefined);
+        return first === undefined ? undefined : this.join([first, ...others]);
+      });
       this.#slotUs = wider;
     }
   }
 }
 
 /** Counts events per time slot. */
-export class Timeline extends SlotValues {
-  protected join(counts: Float64Array): number {
+export class Timeline extends SlotValues<number> {
+  protected join(counts: readonly number[]): number {
     return counts.reduce((sum, count) => sum + count, 0);
   }
 
   /** One count per slot, from 0 to the slot of the last event. */
   get counts(): readonly number[] {
-    return [...this.values.subarray(0, this.used)];
+    return Array.from(this.values, (count = 0) => count);
   }
 
   /** @param atUs at least 0 */
   add(atUs: number, count = 1): void {
     const slot = this.slotAt(atUs);
     this.values[slot] = (this.values[slot] ?? 0) + count;
-    if (slot >= this.used) this.used = slot + 1;
   }
 
   toRecord(): TimelineRecord {

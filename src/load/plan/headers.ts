@@ -3,9 +3,7 @@ import { validateHeaderName, validateHeaderValue } from 'node:http';
 import type { Header } from './options.ts';
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/**
- * Undici sets these for the connection. Overriding them would change the meaning of the request.
- */
+/** The connection sets these. Overriding them would change the meaning of the request. */
 const RESERVED_HEADERS = new Set([
   'content-length',
   'expect',

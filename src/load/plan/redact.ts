@@ -36,8 +36,8 @@ const PARAMETER =
 /** The name of a field whose value follows, and the end of that value. */
 const FIELD = /([\w-]+)["']?\s*:(?!\s*(?:\w+ )?\.\.\.)\s*/g;
 const END_OF_FIELD = /'?(?: is invalid|$)/;
-/** `name=value`; such a value has no spaces. */
-const ASSIGNMENT = /([\w-]+)=(?!\.\.\.|\*\*\*)[^\s&'"]+/g;
+/** `name=value`; such a value has no spaces, and is not the padding of base64. */
+const ASSIGNMENT = /([\w-]+)=(?!\.\.\.|\*\*\*|=(?![^\s&'"]))[^\s&'"]+/g;
 /** The value of a header that commander rejects, with or without a colon. */
 const INVALID_HEADER = /(--header <name: value>' argument ')([\w-]*)(.*?)(?=' is invalid)/gis;
 const INVALID_SECRET = /('(?:proxy-)?(?:authorization|cookie))\s.*?(?='? is invalid)/gi;

@@ -1,151 +1,84 @@
 import type { Socket } from 'node:net';
-import { buildConnector, Client, type Dispatcher } from 'undici';
-import type { LoadOptions } from '../plan/options.ts';
-import { type ConnectTerms, connectTerms, type Transport } from '../plan/transport.ts';
+import { type ConnectTerms, connectTerms } from '../plan/transport.ts';
+import {
+  type Carrier,
+  type Carriers,
+  connectTo,
+  type HttpExchange,
+  type Outcome,
+  servernameOf,
+  type TargetOptions,
+} from './carrier.ts';
+import { type ResponseHead, ResponseReader, requestBytes } from './http1.ts';
 
-/** How an exchange ended: with a response, whatever its status, or with an error. */
-export type Outcome =
-  | { readonly ended: 'response'; readonly status: number }
-  | { readonly ended: 'error'; readonly error: Error };
+/**
+ * All connections of a thread read into the same memory: what has arrived is consumed before
+ * anything else happens.
+ */
+const RECEIVED = Buffer.allocUnsafeSlow(65_536);
 
-/** One request and its response, as an undici handler that discards the body. */
-export class HttpExchange implements Dispatcher.DispatchHandler {
-  readonly dueUs: number;
-  readonly startedUs: number;
-  readonly #onEnd: (exchange: HttpExchange, outcome: Outcome) => void;
-  #status = 0;
-  #ended = false;
+/**
+ * A connection that was idle for this long is not used again, or for a time shorter than the server
+ * keeps it by this much: the server may be closing it.
+ */
+const KEPT_MS = 4_000;
+const CLOSING_MS = 2_000;
+/**
+ * A connection that was idle for this long is used a turn of the event loop later: a thread that
+ * slept until the request was due has not learned yet whether the server has closed it.
+ */
+const QUIET_MS = 1;
 
-  constructor(
-    dueUs: number,
-    startedUs: number,
-    onEnd: (exchange: HttpExchange, outcome: Outcome) => void,
-  ) {
-    this.dueUs = dueUs;
-    this.startedUs = startedUs;
-    this.#onEnd = onEnd;
-  }
-
-  /** Whether it has no status yet but those of interim responses. */
-  get awaitsStatus(): boolean {
-    return this.#status < 200 && !this.#ended;
-  }
-
-  /** Does nothing. Undici recognizes its current handler interface by this method. */
-  onRequestStart(): void {}
-
-  onResponseStart(_controller: unknown, status: number): void {
-    this.#status = status;
-  }
-
-  onResponseData(): void {}
-
-  onResponseEnd(): void {
-    this.#end({ ended: 'response', status: this.#status });
-  }
-
-  onResponseError(_controller: unknown, error: Error): void {
-    this.#end({ ended: 'error', error });
-  }
-
-  /** Ends the exchange and ignores later events from undici. */
-  giveUp(): void {
-    this.#ended = true;
-  }
-
-  #end(outcome: Outcome): void {
-    if (this.#ended) return;
-    this.#ended = true;
-    this.#onEnd(this, outcome);
-  }
+/** What all connections to a target have in common. */
+export interface Http1Terms {
+  readonly origin: URL;
+  readonly connect: ConnectTerms;
+  /** The server name of the TLS handshake: that of the requests' Host header. */
+  readonly servername: string;
+  readonly method: string;
+  /** The request in bytes. */
+  readonly bytes: Buffer;
+  /** Whether the request leaves the connection open. */
+  readonly isKept: boolean;
 }
 
-/** The request in undici's form, built once per run. */
-export type RequestTemplate = Dispatcher.DispatchOptions;
-
-/** Converts the options of a run to an undici request. */
-export function requestTemplate(
-  url: URL,
-  { method, headers, body }: Pick<LoadOptions, 'method' | 'headers' | 'body'>,
-): RequestTemplate {
-  const named = headers.some(([name]) => name.toLowerCase() === 'user-agent');
-  const sent = named ? headers : [['user-agent', 'zerotime-load'], ...headers];
+export function http1Terms(target: Omit<TargetOptions, 'connections'>): Http1Terms {
+  const { request, transport } = target;
+  const origin = new URL(target.origin);
+  const { host = origin.host } = target;
   return {
-    path: url.pathname + url.search,
-    method,
-    headers: sent.flat(),
-    ...(body === undefined ? {} : { body }),
+    origin,
+    connect: connectTerms(transport),
+    servername: servernameOf(host),
+    method: request.method,
+    bytes: requestBytes(request, host),
+    isKept: !request.headers.some((header) => /^connection: .*\bclose\b/i.test(header.join(': '))),
   };
 }
-
-/** Carries exchanges with the target: an HTTP/1.1 connection or an HTTP/2 session. */
-export interface Carrier {
-  /** Sends the request. The exchange may fail before this returns. */
-  dispatch(exchange: HttpExchange): void;
-  /** Ends an exchange that has timed out. */
-  abandon(exchange: HttpExchange): void;
-}
-
-/** The carriers of a thread. They have room for a limited number of exchanges. */
-export interface Carriers {
-  /** The most exchanges that they have room for. */
-  readonly capacity: number;
-  /**
-   * Opens the first `count` in advance. One that is not open in time is opened by its first
-   * request.
-   */
-  open(count: number, timeoutMs: number): Promise<void>;
-  /** A carrier with room for one more exchange; undefined if all are busy. */
-  take(): Carrier | undefined;
-  /** Releases the room of an exchange. */
-  give(carrier: Carrier): void;
-  close(): void;
-}
-
-/** How to reach the target, and what to send. */
-export interface TargetOptions {
-  readonly origin: string;
-  /** The Host header, if it differs from the origin. */
-  readonly host?: string | undefined;
-  readonly request: RequestTemplate;
-  readonly connections: number;
-  readonly transport?: Transport | undefined;
-}
-
-type Connector = ReturnType<typeof buildConnector>;
 
 /**
  * One TCP or TLS connection, which sends the same request again and again. It is opened no later than
  * its first request and reopened after a failure.
+ *
+ * A client for any request, such as undici's, takes twice the processor time: it checks and
+ * writes each request anew, and makes objects of all that it reads.
  */
-export class Connection {
-  readonly #origin: string;
-  readonly #request: RequestTemplate;
-  readonly #host: string;
-  readonly #servername: string | undefined;
-  readonly #connector: Connector;
-  #client: Client | undefined;
+export class Connection implements Carrier {
+  readonly #terms: Http1Terms;
+  #socket: Socket | undefined;
+  #reader: ResponseReader;
   #exchange: HttpExchange | undefined;
-  /** Opened in advance and not used yet. */
-  #ready: Socket | undefined;
+  /** When the last response ended, and how long the connection may be idle after it. */
+  #freeMs = Number.POSITIVE_INFINITY;
+  #keptMs = KEPT_MS;
+  /** The turn that its next request waits for. */
+  #turn: NodeJS.Immediate | undefined;
+  /** Lets TLS resume the session of the connection before. */
+  #session: Buffer | undefined;
 
-  /** @param host the requests' Host header, also the server name of the TLS handshake */
-  constructor(
-    origin: string,
-    request: RequestTemplate,
-    host: string = new URL(origin).host,
-    { socketPath, servername, tls }: ConnectTerms = connectTerms(),
-  ) {
-    this.#origin = origin;
-    this.#request = request;
-    this.#host = host;
-    this.#servername = servername;
-    // Undici's timeouts are only accurate to about a second. The sender has its own.
-    this.#connector = buildConnector({
-      timeout: 0,
-      ...tls,
-      ...(socketPath !== undefined && { socketPath }),
-    });
+  constructor(terms: Http1Terms) {
+    this.#terms = terms;
+    this.#reader = new ResponseReader(terms.method);
   }
 
   /**
@@ -153,36 +86,30 @@ export class Connection {
    * the first request tries again and counts the outcome.
    */
   open(timeoutMs: number): Promise<void> {
-    const { protocol, hostname, port } = new URL(this.#origin);
+    const socket = this.#connect();
     return new Promise((resolve) => {
-      const settle = (socket?: Socket) => {
+      const timer = setTimeout(() => socket.destroy(), timeoutMs);
+      const settle = () => {
         clearTimeout(timer);
-        if (socket !== undefined) this.#keep(socket);
         resolve();
       };
-      const name = hostname.replace(/^\[|\]$/g, '');
-      const target = this.#named({ protocol, hostname: name, host: this.#host, port });
-      // The connector returns the socket, though its type doesn't declare it.
-      const opening = this.#connector(target, (error, socket) =>
-        settle(error === null ? socket : undefined),
-      ) as unknown as Socket;
-      const timer = setTimeout(() => {
-        opening.destroy();
-        settle();
-      }, timeoutMs);
+      const isSecure = this.#terms.origin.protocol === 'https:';
+      socket.once(isSecure ? 'secureConnect' : 'connect', settle).once('close', settle);
     });
   }
 
-  /** Sends the request. The exchange may fail before this returns. */
   dispatch(exchange: HttpExchange): void {
+    const idleMs = performance.now() - this.#freeMs;
+    if (idleMs > this.#keptMs) this.#drop();
+    const mayBeClosed = this.#socket !== undefined && idleMs > QUIET_MS;
+    if (mayBeClosed) this.#turn = setImmediate(() => this.#send(exchange));
+    else this.#send(exchange);
+  }
+
+  #send(exchange: HttpExchange): void {
     this.#exchange = exchange;
-    this.#client ??= new Client(this.#origin, {
-      pipelining: 1,
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      connect: this.#connect,
-    });
-    this.#client.dispatch(this.#request, exchange);
+    const socket = this.#socket ?? this.#connect();
+    socket.write(this.#terms.bytes);
   }
 
   /**
@@ -190,76 +117,75 @@ export class Connection {
    * request opens a new connection.
    */
   abandon(): void {
-    // Pending requests fail through their handlers; nothing waits for the socket to close.
-    this.#client?.destroy().catch(() => undefined);
-    this.#client = undefined;
-    this.#ready?.destroy();
-    this.#ready = undefined;
+    clearImmediate(this.#turn);
+    this.#exchange = undefined;
+    this.#drop();
   }
 
-  #keep(socket: Socket): void {
-    this.#ready = socket;
-    socket.once('close', this.#drop);
+  #drop(): void {
+    this.#socket?.destroy();
+    this.#socket = undefined;
+    this.#freeMs = Number.POSITIVE_INFINITY;
   }
 
-  readonly #drop = (): void => {
-    this.#ready?.destroy();
-    this.#ready = undefined;
-  };
-
-  /** Undici would use the host as the server name. */
-  #named(options: buildConnector.Options): buildConnector.Options {
-    return this.#servername === undefined ? options : { ...options, servername: this.#servername };
+  #connect(): Socket {
+    const { origin, connect, servername, method } = this.#terms;
+    const handshake = { servername, ALPNProtocols: ['http/1.1'], session: this.#session };
+    const callback = (length: number) => {
+      if (this.#socket === socket) this.#read(RECEIVED.subarray(0, length));
+      return true;
+    };
+    const socket = connectTo(origin, connect, handshake, { buffer: RECEIVED, callback });
+    socket.on('session', (session: Buffer) => {
+      this.#session = session;
+    });
+    socket.on('error', (error) => this.#lose(socket, error));
+    socket.on('end', () => this.#lose(socket));
+    socket.on('close', () => this.#lose(socket));
+    this.#socket = socket;
+    this.#reader = new ResponseReader(method);
+    return socket;
   }
 
-  readonly #connect: Connector = (options, callback) => {
-    const socket = this.#ready;
-    if (socket === undefined) {
-      const client = this.#client;
-      this.#connector(this.#named(options), (...answer) => {
-        const [error, opened] = answer;
-        if (error === null) acceptContinue(opened, () => this.#exchange?.awaitsStatus === true);
-        callback(...answer);
-        // Undici would neither fail nor retry the client's next request.
-        if (error !== null && isWrongName(error) && this.#client === client) this.abandon();
-      });
-      return;
+  #read(bytes: Buffer): void {
+    let head: ResponseHead | undefined;
+    try {
+      // Nobody asked for what arrives without a request.
+      if (this.#exchange === undefined) this.#drop();
+      else head = this.#reader.read(bytes);
+    } catch (error) {
+      this.#drop();
+      this.#end(error as Error);
     }
-    acceptContinue(socket, () => this.#exchange?.awaitsStatus === true);
-    this.#ready = undefined;
-    socket.off('close', this.#drop);
-    // Undici connects while it walks its queue and would miss a synchronous answer.
-    queueMicrotask(() => callback(null, socket));
-  };
+    if (head !== undefined) this.#complete(head);
+  }
+
+  #complete({ status, isKept, keptMs }: ResponseHead): void {
+    this.#freeMs = performance.now();
+    this.#keptMs = keptMs === undefined ? KEPT_MS : keptMs - CLOSING_MS;
+    if (!isKept || !this.#terms.isKept) this.#drop();
+    this.#end(status);
+  }
+
+  /** Call when a connection has ended: a response without another end ends with it. */
+  #lose(socket: Socket, error?: Error): void {
+    if (this.#socket !== socket) return;
+    this.#drop();
+    const { endless } = this.#reader;
+    if (endless !== undefined && error === undefined) this.#complete(endless);
+    else this.#end(error ?? closed());
+  }
+
+  #end(outcome: Outcome): void {
+    const exchange = this.#exchange;
+    this.#exchange = undefined;
+    exchange?.end(outcome);
+  }
 }
 
-function isWrongName(error: Error): boolean {
-  return (error as NodeJS.ErrnoException).code === 'ERR_TLS_CERT_ALTNAME_INVALID';
-}
-
-const CONTINUE = Buffer.from('HTTP/1.1 100');
-const INTERIM = CONTINUE.subarray(0, -2);
-const END_OF_HEAD = '\r\n\r\n';
-
-/**
- * Servers may send `100 Continue` to any request. Undici takes that for an error and skips other
- * interim responses, so it gets to see a `102 Processing`.
- */
-function acceptContinue(socket: Socket, awaitsStatus: () => boolean): void {
-  const read = socket.read;
-  socket.read = (...size) => {
-    const chunk: Buffer | null = read.apply(socket, size);
-    if (chunk === null || !awaitsStatus()) return chunk;
-    const beginsWith = (bytes: Buffer, at: number) =>
-      bytes.equals(chunk.subarray(at, at + bytes.length));
-    for (let at = 0; beginsWith(INTERIM, at); ) {
-      if (beginsWith(CONTINUE, at)) chunk.write('2', at + CONTINUE.length - 1, 'latin1');
-      const end = chunk.indexOf(END_OF_HEAD, at, 'latin1');
-      if (end < 0) break;
-      at = end + END_OF_HEAD.length;
-    }
-    return chunk;
-  };
+function closed(): Error {
+  const error = new Error('the connection was closed before the end of the response');
+  return Object.assign(error, { code: 'ERR_CONNECTION_CLOSED' });
 }
 
 /** HTTP/1.1 connections. Each carries one exchange at a time. */
@@ -267,13 +193,10 @@ export class ConnectionPool implements Carriers {
   readonly capacity: number;
   readonly #free: Connection[];
 
-  constructor({ origin, host, request, connections, transport }: TargetOptions) {
-    const terms = connectTerms(transport);
+  constructor({ connections, ...target }: TargetOptions) {
+    const terms = http1Terms(target);
     this.capacity = connections;
-    this.#free = Array.from(
-      { length: connections },
-      () => new Connection(origin, request, host, terms),
-    );
+    this.#free = Array.from({ length: connections }, () => new Connection(terms));
   }
 
   async open(count: number, timeoutMs: number): Promise<void> {

@@ -5,16 +5,16 @@ import {
   constants,
   type OutgoingHttpHeaders,
 } from 'node:http2';
-import { connect as connectTcp, isIP, type Socket } from 'node:net';
-import { connect as connectTls } from 'node:tls';
 import { type ConnectTerms, connectTerms } from '../plan/transport.ts';
-import type {
-  Carrier,
-  Carriers,
-  HttpExchange,
-  RequestTemplate,
-  TargetOptions,
-} from './connection.ts';
+import {
+  type Carrier,
+  type Carriers,
+  connectTo,
+  type HttpExchange,
+  type RequestTemplate,
+  servernameOf,
+  type TargetOptions,
+} from './carrier.ts';
 
 /** Assumed until the server's settings arrive: the minimum that RFC 9113 recommends to servers. */
 const FIRST_STREAMS = 100;
@@ -30,13 +30,7 @@ export interface Http2Request {
 /** HTTP/1.1 headers that concern one connection, or that HTTP/2 renames. */
 const OF_CONNECTION = new Set(['connection', 'host', 'proxy-connection']);
 
-/**
- * One HTTP/2 session, opened no later than its first request and reopened after it ends.
- *
- * Undici's client (7.30, `allowH2`, `useH2c`) speaks HTTP/2 as well, aborts single streams and never
- * falls back to HTTP/1.1. But it keeps to itself how many streams the server allows: requests above
- * that number would wait inside of it and count as sent, and it opens no session in advance.
- */
+/** One HTTP/2 session, opened no later than its first request and reopened after it ends. */
 export class Http2Session implements Carrier {
   readonly #origin: URL;
   readonly #request: Http2Request;
@@ -85,30 +79,28 @@ export class Http2Session implements Carrier {
 
   dispatch(exchange: HttpExchange): void {
     const { headers, body } = this.#request;
-    const fail = (error: Error) => exchange.onResponseError(undefined, error);
     try {
       const stream = this.#live().request(headers, { endStream: body === undefined });
       this.#streams.set(exchange, stream);
-      let hasStatus = false;
+      let response: number | undefined;
       stream.on('response', ({ ':status': status = 0 }) => {
-        hasStatus = true;
-        exchange.onResponseStart(undefined, status);
+        response = status;
       });
       stream.on('end', () => {
-        const isWhole = hasStatus && stream.rstCode === constants.NGHTTP2_NO_ERROR;
-        if (isWhole) exchange.onResponseEnd();
+        const isWhole = stream.rstCode === constants.NGHTTP2_NO_ERROR;
+        if (response !== undefined && isWhole) exchange.end(response);
       });
-      stream.on('error', (error) => fail(causeOf(error)));
+      stream.on('error', (error) => exchange.end(causeOf(error)));
       // Has no effect after its end or an error.
       stream.on('close', () => {
         this.#streams.delete(exchange);
-        fail(streamClosed());
+        exchange.end(streamClosed());
       });
       // Discards the body.
       stream.resume();
       if (body !== undefined) stream.end(body);
     } catch (error) {
-      fail(error as Error);
+      exchange.end(error as Error);
     }
   }
 
@@ -134,32 +126,15 @@ export class Http2Session implements Carrier {
     const known = this.#session;
     // After the server's GOAWAY, a session finishes its streams and accepts no new ones.
     if (known !== undefined && !known.closed && !known.destroyed) return known;
+    const handshake = { servername: this.#request.servername, ALPNProtocols: ['h2'] };
     const session = connect(this.#origin, {
-      createConnection: () => this.#connect(),
+      createConnection: () => connectTo(this.#origin, this.#terms, handshake),
       settings: { enablePush: false },
     });
     // Its streams fail with the same error and count it.
     session.on('error', () => undefined);
     this.#session = session;
     return session;
-  }
-
-  #connect(): Socket {
-    const { protocol, hostname, port } = this.#origin;
-    const { socketPath, tls, servername } = this.#terms;
-    const host = hostname.replace(/^\[|\]$/g, '');
-    if (protocol === 'http:') {
-      const address = { host, port: Number(port || 80) };
-      return connectTcp(socketPath === undefined ? address : { path: socketPath });
-    }
-    return connectTls({
-      host,
-      port: Number(port || 443),
-      ...(socketPath !== undefined && { path: socketPath }),
-      ...tls,
-      ALPNProtocols: ['h2'],
-      servername: servername ?? this.#request.servername,
-    });
   }
 }
 
@@ -174,28 +149,22 @@ function streamClosed(): Error {
   return Object.assign(error, { code: 'ERR_HTTP2_STREAM_CANCEL' });
 }
 
-/** Converts a request from undici's form. */
 export function http2Request(url: URL, host: string, template: RequestTemplate): Http2Request {
-  const { path, method, headers: flat, body } = template;
+  const { path, method, body } = template;
   const headers: Record<string, string | string[]> = {
     ':method': method,
     ':scheme': url.protocol.slice(0, -1),
     ':authority': host,
     ':path': path,
   };
-  const names = flat as readonly string[]; // made by `requestTemplate`
-  for (let at = 0; at < names.length; at += 2) {
-    const [name = '', value = ''] = [names[at]?.toLowerCase(), names[at + 1]];
+  for (const [title, value] of template.headers) {
+    const name = title.toLowerCase();
     if (OF_CONNECTION.has(name)) continue;
     const known = headers[name];
     headers[name] = known === undefined ? value : [known, value].flat();
   }
-  const bytes = body as Uint8Array | undefined; // likewise
-  if (bytes !== undefined) headers['content-length'] = String(bytes.byteLength);
-  const { hostname } = new URL(`${url.protocol}//${host}`);
-  const name = hostname.replace(/^\[|\]$/g, '');
-  // TLS allows no address as a server name.
-  return { headers, body: bytes, servername: isIP(name) === 0 ? name : '' };
+  if (body !== undefined) headers['content-length'] = String(body.byteLength);
+  return { headers, body, servername: servernameOf(host) };
 }
 
 /** HTTP/2 sessions, each with as many streams as the server allows. */

@@ -3,12 +3,12 @@ import type { LoadThreadData } from '../threads/messages.ts';
 import {
   type Carrier,
   type Carriers,
-  ConnectionPool,
   HttpExchange,
   type Outcome,
   requestTemplate,
   type TargetOptions,
-} from './connection.ts';
+} from './carrier.ts';
+import { ConnectionPool } from './connection.ts';
 import { Http2Sessions } from './http2.ts';
 import { type Queued, QueuedWork, type QueuedWorkOptions, type WorkHooks } from './queued-work.ts';
 
@@ -18,8 +18,6 @@ export interface SenderOptions extends QueuedWorkOptions, TargetOptions {}
 export class Sender extends QueuedWork<HttpExchange, Carrier> {
   readonly #options: SenderOptions;
   readonly #carriers: Carriers;
-  readonly #carrierOf = new Map<HttpExchange, Carrier>();
-  #soon: NodeJS.Immediate | undefined;
 
   constructor(options: SenderOptions) {
     super(options);
@@ -61,44 +59,27 @@ export class Sender extends QueuedWork<HttpExchange, Carrier> {
   }
 
   protected start(next: Queued, carrier: Carrier): void {
-    const exchange = new HttpExchange(next.dueUs, this.#options.now(), this.#end);
-    this.#carrierOf.set(exchange, carrier);
+    const exchange = new HttpExchange(next.dueUs, this.#options.now(), carrier, this.#end);
     this.begin(exchange, next);
     carrier.dispatch(exchange);
   }
 
   protected cancel(exchange: HttpExchange): void {
     exchange.giveUp();
-    this.#carrierOf.get(exchange)?.abandon(exchange);
-    this.#release(exchange);
+    exchange.carrier.abandon(exchange);
+    this.#carriers.give(exchange.carrier);
   }
 
   readonly #end = (exchange: HttpExchange, outcome: Outcome): void => {
     this.leave(exchange);
-    if (outcome.ended === 'response') {
-      this.#options.tallyOf(exchange.dueUs).countStatus(outcome.status, exchange.dueUs);
+    if (typeof outcome === 'number') {
+      this.#options.tallyOf(exchange.dueUs).countStatus(outcome, exchange.dueUs);
       this.recordTimes(exchange);
-    } else this.fail(exchange, errorKind(outcome.error), outcome.error.message);
-    this.#release(exchange);
-    // During an error, undici is still failing its pending requests: a new request would trip an
-    // assertion.
-    if (outcome.ended === 'error') this.#pumpSoon();
-    else this.pump();
+    } else this.fail(exchange, errorKind(outcome), outcome.message);
+    this.#carriers.give(exchange.carrier);
+    this.pump();
     this.tellIdle();
   };
-
-  #release(exchange: HttpExchange): void {
-    const carrier = this.#carrierOf.get(exchange);
-    this.#carrierOf.delete(exchange);
-    if (carrier !== undefined) this.#carriers.give(carrier);
-  }
-
-  #pumpSoon(): void {
-    this.#soon ??= setImmediate(() => {
-      this.#soon = undefined;
-      this.pump();
-    });
-  }
 }
 
 /** A connection that takes longer to open is opened by its first request. */

@@ -1,7 +1,6 @@
 import { type Queued, QueuedWork, type QueuedWorkOptions } from '../send/queued-work.ts';
 import type { OpenHooks } from '../threads/thread-service.ts';
-import type { TaskModule } from './task.ts';
-import { CallInFlight } from './task-call.ts';
+import { CallInFlight, type TaskModule } from './task.ts';
 import { type Failure, failureOf } from './task-module.ts';
 
 /** A call, and when it started. */

@@ -1,4 +1,4 @@
-import type { RecentPercentiles } from '../measure/recent-latencies.ts';
+import type { RecentPercentiles } from '../measure/latency-counts.ts';
 import type { DriveProgress } from '../plan/drive-options.ts';
 
 /** The progress of a run, with what the command shows in addition. */

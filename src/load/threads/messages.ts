@@ -1,6 +1,5 @@
-import type { CallCounts } from '../measure/call-counts.ts';
-import type { ValueCounts } from '../measure/latency-timeline.ts';
-import type { TallyRecord } from '../measure/tally.ts';
+import type { ValueCounts } from '../measure/latency-counts.ts';
+import type { CallCounts, TallyRecord } from '../measure/tally.ts';
 import type { FleetOptions, LoadOptions, TaskOptions } from '../plan/options.ts';
 import type { SharedTimetable } from '../plan/timetable.ts';
 import type { Transport } from '../plan/transport.ts';

@@ -4,10 +4,9 @@ import type { DriveResult } from '../judge/drive-result.ts';
 import { type FullThreads, fitnessOf, MOST_BUSY } from '../judge/fitness.ts';
 import { resultOf } from '../judge/result-of.ts';
 import { AdmissionWatch } from '../measure/admissions.ts';
-import { totalOf } from '../measure/call-counts.ts';
 import { CpuGauge, type ProcessorUse, readTimes } from '../measure/gauges.ts';
-import { LatencyGauge } from '../measure/recent-latencies.ts';
-import { Tally } from '../measure/tally.ts';
+import { LatencyGauge } from '../measure/latency-counts.ts';
+import { Tally, totalOf } from '../measure/tally.ts';
 import { type ArrivalPlan, HALF_SLOT_US, planArrivals } from '../plan/arrival-plan.ts';
 import { joinFleet, measureAhead } from '../plan/fleet.ts';
 import { RATES } from '../plan/option-table.ts';
@@ -228,7 +227,7 @@ export async function conduct(
     interrupted = true;
     for (const thread of threads) thread.post({ type: 'stop', endUs });
   };
-  const patienceUs = timeoutMs * (task === undefined ? 1_000 : 2_000) + STUCK_US;
+  const graceUs = timeoutMs * (task === undefined ? 1_000 : 2_000) + STUCK_US;
   const gauge = new LatencyGauge(WINDOW_MS / PROGRESS_MS);
   let processorsAreFull = false;
   const watchProcessors = () => {
@@ -250,7 +249,7 @@ export async function conduct(
       waiting: threads.reduce((sum, { waiting }) => sum + waiting, 0),
       finishing: nowUs > endUs,
     });
-    if (nowUs > endUs + patienceUs) {
+    if (nowUs > endUs + graceUs) {
       for (const thread of threads) void thread.giveUp();
     }
   };

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { onAbort } from '../../time/on-abort.ts';
-import { type CallCounts, totalOf } from '../measure/call-counts.ts';
-import { RecentLatencies } from '../measure/recent-latencies.ts';
+import { LatencyCounts } from '../measure/latency-counts.ts';
+import { type CallCounts, totalOf } from '../measure/tally.ts';
 import type { LoadCommand, LoadEvent, ThreadRound } from './messages.ts';
 
 /** The main thread's view of a load thread: its reports, and whether it is alive. */
@@ -20,7 +20,7 @@ export class ThreadHandle {
   /** Requests in flight or queued, as of the last report. */
   waiting = 0;
   /** Reported latencies that have not been taken yet. */
-  readonly latencies = new RecentLatencies();
+  readonly latencies = new LatencyCounts();
   /** Admissions reported so far. */
   admitted = 0;
   /** The current round, as of the last report. */
@@ -86,7 +86,7 @@ export class ThreadHandle {
         this.admitted += this.#onAdmissions(event.admissions, event.throughUs);
         this.counters = event.counters;
         this.waiting = event.waiting;
-        this.latencies.add(event.latencies);
+        this.latencies.addAll(event.latencies);
         break;
       case 'round':
         this.roundSoFar = event.round;

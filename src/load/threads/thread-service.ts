@@ -1,7 +1,6 @@
 import type { MessagePort } from 'node:worker_threads';
 import { TokenBucket } from '../../limiters/token-bucket.ts';
 import { systemClock } from '../../time/system-clock.ts';
-import { AdmissionLog } from '../measure/admissions.ts';
 import { LoopGauge } from '../measure/gauges.ts';
 import { ThreadTallies } from '../measure/tally.ts';
 import { type Fleet, FleetReservations, joinFleet } from '../plan/fleet.ts';
@@ -56,7 +55,8 @@ export class ThreadService {
   readonly #port: ThreadPort;
   readonly #options: ThreadServiceOptions;
   readonly #tallies = new ThreadTallies();
-  readonly #log = new AdmissionLog();
+  /** The instants at which requests came due since the last report. */
+  #admissions: number[] = [];
   readonly #backlog: Backlog;
   #fleet: Fleet | undefined;
   #work: Work | undefined;
@@ -161,7 +161,7 @@ export class ThreadService {
           isWarmingUp = false;
           loop.begin();
         }
-        this.#log.append(dueUs);
+        this.#admissions.push(dueUs);
         this.#tallies.of(dueUs).record('clientLag', nowUs - dueUs);
         work.send(dueUs, nowUs);
       },
@@ -176,7 +176,7 @@ export class ThreadService {
   }
 
   #report({ work, pacer }: Running): void {
-    const admissions = this.#log.take();
+    const admissions = this.#takeAdmissions();
     const waiting = work.inFlight + work.queued;
     const { counters, recent } = this.#tallies.counted;
     const throughUs = pacer.earliestUs;
@@ -184,6 +184,10 @@ export class ThreadService {
     this.#port.post({ type: 'report', admissions, throughUs, counters, waiting, latencies }, [
       admissions.buffer,
     ]);
+  }
+
+  #takeAdmissions(): Float64Array<ArrayBuffer> {
+    return Float64Array.from(this.#admissions.splice(0));
   }
 
   /** Nothing is in flight or queued. */
@@ -237,7 +241,7 @@ export class ThreadService {
   #conclude({ work }: Running, failure?: string): void {
     if (this.#isConcluded) return;
     this.#isConcluded = true;
-    const admissions = this.#log.take();
+    const admissions = this.#takeAdmissions();
     this.#port.post(
       {
         type: 'done',

@@ -2,7 +2,7 @@
  * A bucket's cell:
  *
  *     line 0     │ ... │ sequence i32 │ claims i64 │ limits 8 x i32 │
- *     line 1..8  │ generation i32 │ tenure i32 │ pace f64 │ burst f64 │ ticksPerToken f64 │ fillTicks f64 │
+ *     line 1..8  │ epoch i32 │ liveEpoch i32 │ pace f64 │ burst f64 │ ticksPerToken f64 │ fillTicks f64 │
  *                │ originUs f64 │ arrived i64 │ arrivedFraction u64 │  one configuration record a line
  *
  *     word       │ zero-time, ticks since the live record's origin: 61 bits │ live record: 3 bits │
@@ -17,8 +17,8 @@ const RECORDS_AT = CELL_HEADER_BYTES;
 const RECORD_BYTES = LINE_BYTES;
 /** Byte offsets in a configuration record. */
 export const RECORD = {
-  generation: 0,
-  tenure: 4,
+  epoch: 0,
+  liveEpoch: 4,
   pace: 8,
   burst: 16,
   ticksPerToken: 24,

@@ -31,7 +31,7 @@ export const TICKER_CLOCK_BYTES = 3 * LINE_BYTES;
  * The alarm board of a process has its own buffer, outside any region. An empty line keeps other
  * data off the line of its head:
  *
- *     head     line 1     │ thread i32 │ running i32 │ threads i32 │ bell i32 │ earliest i64 │ used i32 │ - │
+ *     head     line 1     │ thread i32 │ running i32 │ threads i32 │ event i32 │ earliest i64 │ used i32 │ - │
  *     alarm    line 2..   │ due i64 │ rings i32 │ - │                                  512 of them
  */
 
@@ -40,7 +40,7 @@ export const ALARM_BOARD = {
   thread: LINE_BYTES,
   running: LINE_BYTES + 4,
   threads: LINE_BYTES + 8,
-  bell: LINE_BYTES + 12,
+  event: LINE_BYTES + 12,
   earliest: LINE_BYTES + 16,
   used: LINE_BYTES + 24,
   alarms: 2 * LINE_BYTES,
@@ -53,14 +53,14 @@ export const ALARMS = 512;
 export const ALARM_BOARD_BYTES = ALARM_BOARD.alarms + ALARMS * ALARM_BYTES;
 
 /**
- * The list of words that a lookout watches has its own buffer, outside any region. An empty line
+ * The list of words that a poller watches has its own buffer, outside any region. An empty line
  * keeps other data off the line of its head:
  *
  *     head     line 1     │ end i32 │ looks i32 │ used i32 │ added i32 │ - │
  *     watch    line 2..   │ place i32 │ value i32 │            4,096 of them
  */
 
-/** Byte offsets in the list of a lookout: its head, and the first watch. */
+/** Byte offsets in the list of a poller: its head, and the first watch. */
 export const WATCH_LIST = {
   end: LINE_BYTES,
   looks: LINE_BYTES + 4,
@@ -71,6 +71,6 @@ export const WATCH_LIST = {
 /** Byte offsets in a watch. */
 export const WATCH = { place: 0, value: 4 } as const;
 export const WATCH_BYTES = 8;
-/** The most words that a lookout watches; timers look at the others. */
+/** The most words that a poller watches; timers look at the others. */
 export const WATCHES = 4096;
 export const WATCH_LIST_BYTES = WATCH_LIST.watches + WATCHES * WATCH_BYTES;

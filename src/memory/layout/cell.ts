@@ -4,7 +4,7 @@
  *     region   0 ┌──────────────────────────────────────────────────────────────┐
  *                │ magic u32 │ version u32 │ used u32 │ names u32 │ naming i32  │ header
  *                │ processes u32 │ bytes u32 │ id i32 │ boot 4 x i32 │ timeSpace f64 │
- *                │ rings i32 │ changes u32                                      │
+ *                │ fired i32 │ changes u32                                      │
  *             64 ├──────────────────────────────────────────────────────────────┤
  *                │ cell │ cell │ cell ...                           up to used  │
  *                └──────────────────────────────────────────────────────────────┘
@@ -15,7 +15,7 @@
  *
  * With `stats: true`, a cell of any kind is followed by 65 counter stripes:
  *
- *     stripe     │ calls f64 │ admitted f64 │ refused f64 │ lostRaces f64 │ longestProbe f64 │
+ *     stripe     │ calls f64 │ admitted f64 │ refused f64 │ failedExchanges f64 │ longestProbe f64 │
  *                │ owner i32 │ nextStripe i32 │ - │      the last stripe has no owner
  */
 import { LINE_BYTES } from './lines.ts';
@@ -37,7 +37,7 @@ export const REGION = {
   id: 7,
 } as const;
 /** Byte offsets in the header of a region in a file. */
-export const REGION_FILE = { boot: 32, timeSpace: 48, rings: 56, changes: 60 } as const;
+export const REGION_FILE = { boot: 32, timeSpace: 48, fired: 56, changes: 60 } as const;
 export const BOOT_BYTES = 16;
 
 /** The kinds of cell. Cells contain the number, handles the name. */
@@ -76,7 +76,7 @@ export const COUNTER = {
   calls: 0,
   admitted: 1,
   refused: 2,
-  lostRaces: 3,
+  failedExchanges: 3,
   longestProbe: 4,
 } as const;
 /**

@@ -3,7 +3,7 @@
  * have a buffer of their own outside any region. An empty line on either side keeps other data off the
  * lines that threads poll:
  *
- *     line 1 │ buyer i32 │ short i32 │ rings i32 │ beats i32 │ thread i32 │ started i32 │ - │
+ *     line 1 │ buyer i32 │ short i32 │ event i32 │ beats i32 │ thread i32 │ started i32 │ - │
  *     line 2 │ purchases f64 │ bought f64 │ returned f64 │ failures f64 │ isCutOff i32 │ - │
  *                │ abandoned f64 │ passedOn f64 │ abandonedUntil f64 │
  *
@@ -22,7 +22,7 @@ import { LINE_BYTES } from './lines.ts';
 export const FLEET_STOCK = {
   buyer: LINE_BYTES,
   short: LINE_BYTES + 4,
-  rings: LINE_BYTES + 8,
+  event: LINE_BYTES + 8,
   beats: LINE_BYTES + 12,
   thread: LINE_BYTES + 16,
   started: LINE_BYTES + 20,
@@ -38,11 +38,11 @@ export const FLEET_STOCK = {
 export const FLEET_STOCK_BYTES = 3 * LINE_BYTES;
 
 /** States without a buyer, in the low bits of `buyer`. */
-export const OFFICE_CLOSED = 2;
-export const OFFICE_VACANT = 3;
-/** Above the state lies the entry of the buyer's process, then the number of the tenure. */
-export const OFFICE_STATE_BITS = 2;
-export const OFFICE_ENTRY_BITS = 8;
+export const LEADER_CLOSED = 2;
+export const LEADER_VACANT = 3;
+/** Above the state lies the entry of the buyer's process, then the number of the epoch. */
+export const LEADER_STATE_BITS = 2;
+export const LEADER_ENTRY_BITS = 8;
 
 /** Byte offsets in the cell of a stock with a name, beside those of its signals. */
 export const FLEET_CELL = {

@@ -5,7 +5,7 @@
  *     line 0     │ ... │ sequence i32 │ - │
  *     line 1     │ entries i32 │ whenFull i32 │ limitCount i32 │ nameBytes i32 │ seed 4 x i32 │
  *                │ live i32 │ - │ claims i64 │ swept i32 │ - │
- *     line 2     │ forgotten i64 │ ticketBlocks i64 │ reclaimed i64 │ shared i64 │ - │
+ *     line 2     │ watermark i64 │ ticketBlocks i64 │ reclaimed i64 │ shared i64 │ - │
  *     line 3+    │ identity i64 │ state i64 │  4 entries a line, 2 for each key of the capacity
  *     record     │ sinceUs f64 │ before i32 │ - │ the limits, a line each
  *     limit      │ rest i64 │ pace f64 │ burst f64 │ ticksPerToken f64 │ fillTicks f64 │ originUs f64 │
@@ -30,7 +30,7 @@ export const KEYED = {
   live: CELL_HEADER_BYTES + 32,
   claims: CELL_HEADER_BYTES + 40,
   swept: CELL_HEADER_BYTES + 48,
-  forgotten: CELL_HEADER_BYTES + LINE_BYTES,
+  watermark: CELL_HEADER_BYTES + LINE_BYTES,
   ticketBlocks: CELL_HEADER_BYTES + LINE_BYTES + 8,
   reclaimed: CELL_HEADER_BYTES + LINE_BYTES + 16,
   shared: CELL_HEADER_BYTES + LINE_BYTES + 24,

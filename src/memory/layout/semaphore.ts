@@ -1,11 +1,11 @@
 /**
- * The cell of a semaphore. A seat holds one permit or one queued caller:
+ * The cell of a semaphore. A waiter holds one permit or one queued caller:
  *
- *     line 0     │ ... │ permits i64 │ seats i32 │ maxPermits i32 │ holdMs f64 │ originUs f64 │ adapts i32 │
+ *     line 0     │ ... │ permits i64 │ waiters i32 │ maxPermits i32 │ holdMs f64 │ originUs f64 │ adapts i32 │
  *     line 1     │ head i32 │ tail i32 │ - │
- *     owner      │ thread i32 │ bell i32 │                          256 of them, from line 2 on
- *     seat       │ seat i64 │ due i64 │
- *     place      │ entry i64 │                        the ring of the queue, an entry for each seat
+ *     owner      │ thread i32 │ event i32 │                         256 of them, from line 2 on
+ *     waiter     │ waiter i64 │ due i64 │
+ *     place      │ entry i64 │                        the ring of the queue, an entry for each waiter
  *
  * An adaptive semaphore has three more lines at the end, the window of its latencies:
  *
@@ -14,21 +14,21 @@
  *     line 1, 2  │ number i64 │ least i64 │ heldNumber i64 │ heldLatency i64 │ left i64 │
  *                │ phase i64 │ needed i64 │ span i64 │ latency i64 │ busy i64 │ scatter i64 │
  *
- *     word       │ generation: 31 bits │ available: 17 bits │ seat: 13 bits │ queued: 1 bit │ change: 2 bits │
- *     permits    │ generation: 31 bits │ permits: 17 bits │ seat: 13 bits │ 0: 3 bits │
- *     seat       │ generation: 31 bits │ n: 17 bits │ owner: 8 bits │ 0: 5 bits │ state: 3 bits │
- *     due        │ generation, low bits: 20 │ due, 1/16 ms since originUs: 44 bits │
- *     entry      │ generation: 31 bits │ ticket, low bits: 20 │ seat: 13 bits │
- *     head       │ generation: 20 bits │ opened, us since originUs: 44 bits │
+ *     word       │ epoch: 31 bits │ available: 17 bits │ waiter: 13 bits │ queued: 1 bit │ change: 2 bits │
+ *     permits    │ epoch: 31 bits │ permits: 17 bits │ waiter: 13 bits │ 0: 3 bits │
+ *     waiter     │ epoch: 31 bits │ n: 17 bits │ owner: 8 bits │ 0: 5 bits │ state: 3 bits │
+ *     due        │ epoch, low bits: 20 │ due, 1/16 ms since originUs: 44 bits │
+ *     entry      │ epoch: 31 bits │ ticket, low bits: 20 │ waiter: 13 bits │
+ *     head       │ epoch: 20 bits │ opened, us since originUs: 44 bits │
  *     total      │ calls: 20 bits │ latencies, 1/4 us: 44 bits │
- *     state      │ 0: 12 bits │ generation: 20 bits │ value: 32 bits │
+ *     state      │ 0: 12 bits │ epoch: 20 bits │ value: 32 bits │
  */
 import { CELL_HEADER_BYTES, LINE_BYTES } from './lines.ts';
 
 /** Byte offsets in a semaphore's cell. */
 export const SEMAPHORE = {
   permits: 24,
-  seats: 32,
+  waiters: 32,
   maxPermits: 36,
   holdMs: 40,
   originUs: 48,
@@ -37,18 +37,18 @@ export const SEMAPHORE = {
   tail: CELL_HEADER_BYTES + 4,
   owners: CELL_HEADER_BYTES + LINE_BYTES,
 } as const;
-/** The owners that a seat can name. Further threads share owner 0. */
+/** The owners that a waiter can name. Further threads share owner 0. */
 export const OWNER_COUNT = 256;
 /** Byte offsets in an owner's entry. */
-export const OWNER = { thread: 0, bell: 4 } as const;
+export const OWNER = { thread: 0, event: 4 } as const;
 export const OWNER_BYTES = 8;
-/** Byte offset of a semaphore's seats; the ring of its queue follows them. */
-export const SEATS_AT = SEMAPHORE.owners + OWNER_COUNT * OWNER_BYTES;
-/** Byte offsets in a seat. */
-export const SEAT = { seat: 0, due: 8 } as const;
-export const SEAT_BYTES = 16;
-/** The most seats of a semaphore: a power of two. */
-export const MAX_SEATS = 8192;
+/** Byte offset of a semaphore's waiters; the ring of its queue follows them. */
+export const WAITERS_AT = SEMAPHORE.owners + OWNER_COUNT * OWNER_BYTES;
+/** Byte offsets in a waiter. */
+export const WAITER = { waiter: 0, due: 8 } as const;
+export const WAITER_BYTES = 16;
+/** The most waiters of a semaphore: a power of two. */
+export const MAX_WAITERS = 8192;
 
 /** Byte offsets in the window of an adaptive semaphore. */
 export const ADAPT = {
@@ -79,14 +79,14 @@ export const ADAPT_STATE = {
 export const ADAPT_BYTES = 3 * LINE_BYTES;
 
 /** Byte offset of the window of an adaptive semaphore, after the queue's ring. */
-export function adaptAt(seats: number): number {
-  return Math.ceil((SEATS_AT + seats * (SEAT_BYTES + 8)) / LINE_BYTES) * LINE_BYTES;
+export function adaptAt(waiters: number): number {
+  return Math.ceil((WAITERS_AT + waiters * (WAITER_BYTES + 8)) / LINE_BYTES) * LINE_BYTES;
 }
 
 /**
- * Size of a semaphore's cell without counters: 2,176 bytes plus 24 for each seat, and 192 for an
+ * Size of a semaphore's cell without counters: 2,176 bytes plus 24 for each waiter, and 192 for an
  * adaptive one.
  */
-export function semaphoreBytes(seats: number, adapts: boolean): number {
-  return adaptAt(seats) + (adapts ? ADAPT_BYTES : 0);
+export function semaphoreBytes(waiters: number, adapts: boolean): number {
+  return adaptAt(waiters) + (adapts ? ADAPT_BYTES : 0);
 }

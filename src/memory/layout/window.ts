@@ -3,7 +3,7 @@
  * is padded to whole lines:
  *
  *     line 0     │ ... │ sequence i32 │ claims i64 │ slots i32 │ maxLimit i32 │ allowDoubleBurst i32 │
- *     line 1..8  │ generation i32 │ bits i32 │ limit f64 │ intervalMs f64 │ originTicks f64 │
+ *     line 1..8  │ epoch i32 │ bits i32 │ limit f64 │ intervalMs f64 │ originTicks f64 │
  *                │ firstSlot f64 │ shift f64 │ unitTicks f64 │ intervalUnits f64 │
  *                                                           one configuration record a line
  *     line 9..   │ entry i64 │ entry i64 │ ...                                          the ring
@@ -22,7 +22,7 @@
  * The cell of a `Sometimes`, with C = the bits of `first + every`:
  *
  *     line 1     │ first f64 │ every f64 │ intervalMs f64 │ originTicks f64 │
- *     word       │ last occasion: 64 - C bits │ calls so far, as far as they matter: C bits │
+ *     word       │ last due call: 64 - C bits │ calls so far, as far as they matter: C bits │
  */
 import { BUCKET } from './bucket.ts';
 import { RECORD_COUNT } from './cell.ts';
@@ -38,10 +38,9 @@ export const WINDOW = {
   records: CELL_HEADER_BYTES,
   ring: CELL_HEADER_BYTES + RECORD_COUNT * LINE_BYTES,
 } as const;
-export const WINDOW_RECORD_BYTES = LINE_BYTES;
-/** Byte offsets in a configuration record of a window or a log. */
+/** Byte offsets in a configuration record of a window or a log, which lie as a bucket's do. */
 export const WINDOW_RECORD = {
-  generation: 0,
+  epoch: 0,
   bits: 4,
   limit: 8,
   intervalMs: 16,

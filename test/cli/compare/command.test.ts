@@ -29,7 +29,7 @@ describe('zerotime compare', () => {
     expect(row(stdout, 'p90')).toMatch(
       /1\.90 ms +2\.28 ms +\+19\.9 % +\+1\d\.\d % to \+2\d\.\d % +slower$/,
     );
-    expect(stdout).toContain('assume that requests are independent');
+    expect(stdout).toContain('They ignore slower changes and variation between runs');
   });
 
   it('takes several runs of a side together', async () => {

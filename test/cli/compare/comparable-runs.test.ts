@@ -125,6 +125,7 @@ describe('zerotime compare', () => {
         data['node'] = 'v26.0.0';
         data['machine'] = { processor: 'Some processor', processors: 4 };
         data['latencyByTime'] = undefined;
+        data['latencyDesignEffects'] = undefined;
         data['guarantee'] = { held: false };
       },
     });
@@ -132,6 +133,7 @@ describe('zerotime compare', () => {
     expect(stdout).toContain(`Node.js: ${process.version} in ${BASE}; v26.0.0 in ${odd}`);
     expect(stdout).toMatch(/machine: .*; Some processor, 4 in /);
     expect(stdout).toContain('the guarantee was broken; ended after 500 ms of 1000; not fit to');
+    expect(stdout).toContain('older version: its requests are taken for independent');
     expect(stdout).toContain('not fit to measure: 3 responses are too few for p99');
   });
 

@@ -44,9 +44,9 @@ export class RunFolder {
   /** Writes the file of a run of one second. Returns its path. */
   record(name: string, recorded: Recorded = {}): string {
     const { factor = 1, failures = 0, change = {}, edit } = recorded;
-    const tally = tallyOf(factor, failures);
-    tally.counters.sent = change.sent ?? RATE;
-    const data = jsonOf(resultOf({ tally, ...change }), ABOUT) as Record<string, unknown>;
+    const tally = change.tally ?? tallyOf(factor, failures);
+    const run = { ...change, tally, sent: change.sent ?? RATE };
+    const data = jsonOf(resultOf(run), ABOUT) as Record<string, unknown>;
     edit?.(data);
     return this.write(name, JSON.stringify(data));
   }

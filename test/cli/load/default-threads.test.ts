@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { Command } from 'commander';
 import { expect, it } from 'vitest';
+import { threadsText } from '../../../src/cli/load/command.ts';
 import type { Given } from '../../../src/cli/load/options.ts';
 import { planOf } from '../../../src/cli/load/plan.ts';
 
@@ -26,6 +27,7 @@ function threads(
 
 const SERVER = 'http://localhost/';
 
+// docs/load.md: "By default, a URL therefore gets one thread"
 it.each([
   [2_000, 1],
   [15_000, 1],
@@ -44,6 +46,7 @@ it('the embedded server and modules get four threads', () => {
   expect(threads('file:///task.mjs', 1)).toBe(4);
 });
 
+// docs/load.md: "Without --threads, the processes divide"
 it.each([2, 3, 4, 64])(
   '%d processes have as many threads in all, one per processor',
   (processes) => {
@@ -59,3 +62,12 @@ it.each([2, 3, 4, 64])(
     expect(threads(SERVER, 60_000, { processes, threads: 3 })).toBe(3);
   },
 );
+
+it.each([
+  [1, undefined, '1 thread'],
+  [4, undefined, '4 threads that share one limiter'],
+  [1, 1, '1 process of 1 thread'],
+  [4, 2, '2 processes of 4 threads that share one limiter'],
+])('%s threads in %s processes', (threads, processes, text) => {
+  expect(threadsText(threads, processes)).toBe(text);
+});

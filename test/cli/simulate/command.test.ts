@@ -47,6 +47,7 @@ describe('zerotime simulate', () => {
     expect(picture).toContain('fixed-window limit=30 intervalMs=1000');
   });
 
+  // docs/simulate.md: "The same arguments always print"
   it('repeats a run with the seed that it prints', async () => {
     const args = [...BUCKET, '--arrivals', 'poisson rate=120', '--duration', '5s'];
     const first = await runInProcess(args);

@@ -53,6 +53,23 @@ export function limitSets(): Shared[] {
       name: `borrow and see when it is due, beside ${change.join(' ')}`,
       threads: [[borrow, ['due']], [change]] satisfies Operation[][],
     })),
+    // Beside two changes of the state, the second of which frees the slot that a call looks at.
+    ...(
+      [
+        [
+          'acquire and decide beside two charges',
+          [acquire, ['decide', 3]],
+          [
+            ['charge', 1],
+            ['charge', 1],
+          ],
+        ],
+        ['decide beside acquire and refund', [['decide', 3]], [acquire, refund]],
+      ] satisfies [name: string, Operation[], Operation[]][]
+    ).map(([name, ...threads]) => ({
+      ...{ subject: 'limit set', module: subjectModule('limit-set') },
+      ...{ setup: '2 1 3 2 4', stops: true, name, threads },
+    })),
     // A change between a promise and its instant, and then calls after it.
     {
       ...{ subject: 'limit set in debt', module: subjectModule('limit-set') },

@@ -35,10 +35,10 @@ export function semaphores(): Shared[] {
       ...of,
       name,
       threads: [[a], [b]],
-      // A recovery takes one seat after another; half of one is no operation of the reference.
+      // A recovery takes one waiter after another; half of one is no operation of the reference.
       stops: of === free || a === b || (a !== recover && b !== recover),
     }));
-  // A call that is stopped keeps its seat, which no operation of the reference does.
+  // A call that is stopped keeps its waiter, which no operation of the reference does.
   const looks = [
     ...list(full, { 'has room': hasRoom, take: permit, join, recover }).slice(0, 4),
     ...list(free, { 'ended owns': endedOwns, take: permit, join, fewer, recover }).slice(0, 5),
@@ -57,11 +57,11 @@ export function semaphores(): Shared[] {
         threads: [operations, pair],
       })),
     ),
-    // The first of seven seats becomes free before the eighth is taken.
+    // The first of seven waiters becomes free before the eighth is taken.
     {
       ...full,
       setup: '9 d1 h1 h1 h1 h1 h1 h1',
-      name: 'has room, while one seat is always free',
+      name: 'has room, while one waiter is always free',
       threads: [[hasRoom], [['expire'], permit]] satisfies Operation[][],
     },
   ].map((one) => ({ ...one, stops: false }));

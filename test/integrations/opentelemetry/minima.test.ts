@@ -87,6 +87,7 @@ test('spans that the probability keeps count towards the minimum', () => {
   expect(isKept(decide(sampler, LOWEST, undefined, 'b'))).toBe(true);
 });
 
+// docs/tracing.md: "All minima together use at most half of the limit"
 test('a flood of names takes half of the limit at most, and the counts of the rest stay right', () => {
   const { clock, sampler, random } = scene({ rate: 100, minimum: 1, operations: 50 });
   let names = 0;
@@ -129,6 +130,7 @@ test('operations without a place in the table share one minimum', () => {
   expect(kept).toBeLessThan(50);
 });
 
+// docs/tracing.md: "Spans kept by a minimum take a token like all others"
 test('never keeps more than burst + rate x t, whatever its minima', () => {
   const one = scene({ rate: 20, burst: 5, minimum: 10 });
   const everyMs = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`${i}`, 5 + i]));

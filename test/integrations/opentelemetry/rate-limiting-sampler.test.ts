@@ -16,6 +16,8 @@ function sum(results: readonly Traced[], count: 'roots' | 'children'): number {
   return results.reduce((total, result) => total + result[count], 0);
 }
 
+// docs/tracing.md: "In any t seconds, at most burst + rate x t spans are kept"
+// docs/tracing.md: "Sample at most N traces a second over all threads"
 it('exports at most burst + rate x t of the traces of 4 threads', async () => {
   const clock = ManualClock.create();
   const bucket = TokenBucket.create({ rate: 100, burst: 20, clock, stats: true });

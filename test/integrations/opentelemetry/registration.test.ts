@@ -2,8 +2,10 @@ import { EventEmitter, once } from 'node:events';
 import { setEnvironmentData } from 'node:worker_threads';
 import type { Sampler } from '@opentelemetry/api';
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
-import { autoInstrumentations } from '../../../src/integrations/opentelemetry/auto-instrumentations.ts';
-import { register } from '../../../src/integrations/opentelemetry/registration.ts';
+import {
+  autoInstrumentations,
+  register,
+} from '../../../src/integrations/opentelemetry/registration.ts';
 
 // test/docs/tracing-example.test.ts loads the entry point into real threads, with the real SDK.
 
@@ -84,6 +86,7 @@ test('ends the process although the last export failed', async () => {
   await vi.waitFor(() => expect(traced.kill).toHaveBeenCalled());
 });
 
+// docs/sampling.md: "This delays the end of the process"
 test('ends the process although the last export never ends', async () => {
   const { traced, endWith } = await registered(1);
   endWith(new Promise(() => {}));

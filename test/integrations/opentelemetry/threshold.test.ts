@@ -1,5 +1,12 @@
+import { createTraceState } from '@opentelemetry/api';
 import { expect, test } from 'vitest';
+import { probabilityOf } from '../../../src/integrations/opentelemetry/shared-sampling.ts';
 import { DIGITS, reaches, Threshold } from '../../../src/integrations/opentelemetry/threshold.ts';
+import {
+  readState,
+  textOf,
+  writeState,
+} from '../../../src/integrations/opentelemetry/trace-state.ts';
 import { Random, SEED } from '../../support/random.ts';
 
 function thresholdFor(probability: number): Threshold {
@@ -75,4 +82,80 @@ test('keeps four digits of any probability, in number and in text alike', () => 
     const rv = random.bits().toString(16).padStart(8, '0').padEnd(DIGITS, '7');
     expect(threshold.isMet(rv, 0)).toBe(BigInt(`0x${rv}`) >= rejected);
   }
+});
+
+const limit = { rate: 100, burst: 101 };
+
+test.each([
+  ['aims at the rate with a bucket that is half full', 51, 10_000, 0.01],
+  ['keeps more of the spans if the bucket is fuller', 81, 10_000, 0.04],
+  ['keeps fewer if it is emptier', 21, 10_000, 0.0025],
+  ['keeps every span if it is full', 101, 1e9, 1],
+  ['keeps every span if fewer arrive than the limit lets through', 51, 50, 1],
+  ['keeps every span if none has arrived', 51, 0, 1],
+  ['aims at no less than 1/128 of the rate', 1, 1000, 0.1 / 128],
+  ['aims at the rate where each span is refused', 0.9, 10_000, 0.01],
+])('%s', (_, balance, perSecond, probability) => {
+  expect(probabilityOf({ ...limit, balance, perSecond })).toBeCloseTo(probability, 12);
+});
+
+test('keeps next to nothing while the limit is paused', () => {
+  expect(probabilityOf({ rate: 0, burst: 101, balance: 51, perSecond: 10 })).toBe(0);
+});
+
+const LONG = `a:${'X'.repeat(214)}`;
+
+// The vectors of test/tracestate.test.ts of @opentelemetry/sampler-composite 0.222.0.
+test.each([
+  ['a', 'a'],
+  ['#', '#'],
+  ['rv:1234567890abcd', 'rv:1234567890abcd'],
+  ['rv:01020304050607', 'rv:01020304050607'],
+  ['rv:1234567890abcde', ''],
+  ['th:1234567890abcd', 'th:1234567890abcd'],
+  ['th:10000000000000', 'th:1'],
+  ['th:1234500000000', 'th:12345'],
+  ['th:0', 'th:0'],
+  ['th:100000000000000', ''],
+  ['th:1234567890abcde', ''],
+  [
+    `${LONG};rv:1234567890abcd;th:1234567890abcd;x:3`,
+    `th:1234567890abcd;rv:1234567890abcd;${LONG};x:3`,
+  ],
+  ['th:x', ''],
+  ['th:1000000000000', 'th:1'],
+  ['th:100', 'th:1'],
+  ['th:1', 'th:1'],
+  ['th:10000000000001', 'th:10000000000001'],
+  ['th:10000000000010', 'th:1000000000001'],
+  ['rv:x', ''],
+  ['rv:100000000000000', ''],
+  ['rv:10000000000000', 'rv:10000000000000'],
+  ['rv:1000000000000', ''],
+])('reads and writes as the SDK does: %s', (entry, written) => {
+  expect(textOf(readState(createTraceState(`ot=${entry}`)))).toBe(written);
+});
+
+// The examples of https://opentelemetry.io/docs/specs/otel/trace/tracestate-handling/
+test("keeps others' members of the entry", () => {
+  expect(readState(createTraceState('ot=p:8;r:62'))).toEqual({
+    ...{ th: undefined, rv: undefined },
+    rest: ['p:8', 'r:62'],
+  });
+  const state = createTraceState('vendor=1,ot=p:8;th:8;r:62');
+  expect(writeState(state, { ...readState(state), th: 'c' })?.serialize()).toBe(
+    'ot=th:c;p:8;r:62,vendor=1',
+  );
+});
+
+test('writes nothing where there is nothing to say', () => {
+  expect(writeState(undefined, { rest: [] })).toBeUndefined();
+  const state = createTraceState('vendor=1,ot=th:8');
+  expect(writeState(state, { rest: [] })?.serialize()).toBe('vendor=1');
+});
+
+test('leaves out whole members of an entry that would be too long', () => {
+  const entry = textOf({ th: '8', rest: [`a:${'x'.repeat(240)}`, 'b:123456789'] });
+  expect(entry).toBe(`th:8;a:${'x'.repeat(240)}`);
+  expect(readState(createTraceState(`ot=${'y'.repeat(257)}`))).toEqual({ rest: [] });
 });

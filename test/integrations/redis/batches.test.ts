@@ -1,14 +1,14 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 
-import { LimitSet, ManualClock, TokenBucket } from '../../../src/index.ts';
+import { ManualClock } from '../../../src/index.ts';
+import type { RemoteBucket } from '../../../src/integrations/redis/remote-bucket.ts';
 import {
   type RedisClient,
   RedisKeyedTokenBucket,
   RedisTokenBucket,
   type RedisTokenBucketOptions,
 } from '../../../src/integrations/redis.ts';
-import { LATER, NEVER } from '../../../src/kernel/bucket/kernel.ts';
-import { type Decision, decisionOf } from '../../../src/limiters/state.ts';
+import { decisionOf } from '../../../src/limiters/state.ts';
 import { part, Random, SEED } from '../../support/random.ts';
 import { PACKAGES, remote } from './connections.ts';
 import { LACKS_REDIS } from './server.ts';
@@ -34,15 +34,6 @@ function watched(client: RedisClient): { client: RedisClient; sent: string[] } {
     },
   });
   return { client: proxy, sent };
-}
-
-/**
- * What is the same here and there while others are promised tokens: which of several limits lets the
- * promised ones wait is known only here.
- */
-function told({ limits = [], ...decision }: Decision): unknown {
-  const each = limits.map(({ limit, remaining, resetMs }) => ({ limit, remaining, resetMs }));
-  return { ...decision, limits: each };
 }
 
 describe.skipIf(LACKS_REDIS).each(PACKAGES)('calls of one turn, with %s,', (name) => {
@@ -153,6 +144,7 @@ describe.skipIf(LACKS_REDIS).each(PACKAGES)('calls of one turn, with %s,', (name
     expect(sent).toHaveLength(3);
   });
 
+  // docs/redis.md: "It serves them in order, as if each"
   test(`answer as if each were a command of its own (ZEROTIME_SEED=${SEED})`, async () => {
     const random = new Random(SEED);
     const clock = ManualClock.create({ nowMs: START_MS });
@@ -160,7 +152,7 @@ describe.skipIf(LACKS_REDIS).each(PACKAGES)('calls of one turn, with %s,', (name
       { rate: 1000, burst: 12 },
       { rate: 4000, burst: 2.25 },
       { quantum: 4, fillIntervalMs: 10, burst: 16 },
-      // Its burst is beyond the short way.
+      // Its burst is beyond the short path.
       { rate: 1000, burst: 1e9 },
       {
         limits: [
@@ -171,42 +163,28 @@ describe.skipIf(LACKS_REDIS).each(PACKAGES)('calls of one turn, with %s,', (name
       },
     ];
     for (const [index, limit] of limits.entries()) {
-      const ours = limit.limits
-        ? LimitSet.create({ limits: limit.limits, clock })
-        : TokenBucket.create({ ...limit, clock });
-      const theirs = remote(connection, limit, () => clock.now(), `walk ${index}`);
-      // Both count their fills from the same instant.
-      if (ours instanceof LimitSet) ours.reconfigure({ limits: ours.limits.map(() => ({})) });
-      else ours.reconfigure({});
-      await theirs.reconfigure((schedules) => schedules);
-      if (ours.burst === 1e9) {
-        ours.consumeOrDrain(1e9);
-        await theirs.drain(1e9);
+      const bucketAt = (key: string) => remote(connection, limit, () => clock.now(), key);
+      const [alone, together] = [bucketAt(`alone ${index}`), bucketAt(`together ${index}`)];
+      for (const bucket of [alone, together]) {
+        // Both count their fills from the same instant.
+        await bucket.reconfigure((schedules) => schedules);
+        if (limit.burst === 1e9) await bucket.drain(1e9);
       }
-      // The latest instant for which tokens were promised.
-      let promisedMs = 0;
       for (let batch = 0; batch < BATCHES / limits.length; batch++) {
         clock.advance(random.below(400) / 8);
         const calls = Array.from({ length: 1 + random.below(8) }, () => {
           const n = random.below(5) === 0 ? 100 : random.below(12) / 4;
-          const maxWaitMs = random.pick([0, 0, 1, 50, Number.POSITIVE_INFINITY]);
-          if (random.below(3) === 0) {
-            const expected = ours.decide(n);
-            const asked = theirs.decide(n).then(decisionOf);
-            if (clock.nowMs >= promisedMs) return [asked, expected];
-            return [asked.then(told), told(expected)];
-          }
-          if (n > ours.burst) return [theirs.tryTake(n), ours.tryConsume(n)];
-          const expected = ours.acquire(n, maxWaitMs);
-          if (expected > 0) promisedMs = Math.max(promisedMs, clock.nowMs + expected);
-          const asked = theirs.acquire(n, maxWaitMs * 1000).then(({ waitUs }) => {
-            if (waitUs === LATER) return -1;
-            return waitUs === NEVER ? 'never' : waitUs / 1000;
-          });
-          return [asked, expected];
+          const maxWaitUs = 1000 * random.pick([0, 0, 1, 50, Number.POSITIVE_INFINITY]);
+          return random.pick<(bucket: RemoteBucket) => Promise<unknown>>([
+            (bucket: RemoteBucket) => bucket.decide(n).then(decisionOf),
+            (bucket: RemoteBucket) => bucket.tryTake(n),
+            (bucket: RemoteBucket) => bucket.acquire(n, maxWaitUs).then(({ waitUs }) => waitUs),
+          ]);
         });
-        for (const [answer, expected] of calls) expect(await answer).toEqual(expected);
-        expect(await theirs.balance()).toBe(ours.balance());
+        const answers: unknown[] = [];
+        for (const call of calls) answers.push(await call(alone));
+        expect(await Promise.all(calls.map((call) => call(together)))).toEqual(answers);
+        expect(await together.balance()).toBe(await alone.balance());
       }
     }
   });

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { clusterSlot } from '../../../src/integrations/redis/cluster-slot.ts';
+import { clusterSlot } from '../../../src/integrations/redis/client.ts';
 import { PACKAGES } from './connections.ts';
 import { LIMIT, SaturatedKeys } from './saturated-keys.ts';
 import { LACKS_REDIS, type RedisServer } from './server.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { clusterSlot } from '../../../src/integrations/redis/cluster-slot.ts';
+import { clusterSlot } from '../../../src/integrations/redis/client.ts';
 import { RedisKeyedTokenBucket } from '../../../src/integrations/redis.ts';
 import { CONNECT, PACKAGES } from './connections.ts';
 import { LACKS_REDIS, type RedisServer } from './server.ts';

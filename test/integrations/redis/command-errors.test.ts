@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { RateLimitError } from '../../../src/index.ts';
+import { FORMAT } from '../../../src/integrations/redis/script/format.ts';
 import { replyError } from '../../../src/integrations/redis/server-error.ts';
 import { RedisTokenBucket, type RedisTokenBucketOptions } from '../../../src/integrations/redis.ts';
 import { PACKAGES } from './connections.ts';
@@ -68,10 +69,8 @@ describe.skipIf(LACKS_REDIS).each(PACKAGES)('an error reply, with %s,', (name) =
   test.each([
     ['text', ['SET', 'foreign', 'mine']],
     ['a list', ['RPUSH', 'foreign', 'mine']],
-    [
-      'a damaged bucket of the first format',
-      ['SET', 'foreign', 'zerotime1 x 0 0 0 0 0 0 1 1 0 1 0 1 1'],
-    ],
+    ['a damaged bucket', ['SET', 'foreign', 'zerotime1 x 0 0 0 0 0 0 1 1 0 1 0 1 1']],
+    ['the start of a bucket', ['SET', 'foreign', FORMAT]],
     ['a long text', ['SET', 'foreign', 'mine '.repeat(50)]],
   ])('of a key that holds %s fails its calls only', async (_, command) => {
     await admin.send(...command);

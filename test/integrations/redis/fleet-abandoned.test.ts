@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { leaveFleet } from '../../../src/host/fleet-office.ts';
+import { leaveFleet } from '../../../src/host/fleet-member.ts';
 import { Region } from '../../../src/index.ts';
-import { openNamedStock } from '../../../src/integrations/redis/fleet/named-stock.ts';
+import { openNamedStock } from '../../../src/integrations/redis/fleet/stock.ts';
 import type { Reservation } from '../../../src/limiters/reservation.ts';
 import { FLEET_CELL, FLEET_MEMBER, FLEET_MEMBER_BYTES } from '../../../src/memory/layout/fleet.ts';
 import { addDouble, raiseDouble } from '../../../src/memory/shared-double.ts';

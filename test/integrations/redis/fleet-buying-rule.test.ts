@@ -79,6 +79,7 @@ describe('the buying rule', () => {
     expect(process.look({ ms: 1 }).buy).toBeGreaterThanOrEqual(3);
   });
 
+  // docs/fleets.md: "One process never has more than stock of them"
   test('buys the promised tokens plus its target, but never more than the stock', () => {
     const process = started();
     expect(process.look({ ms: 20, spend: 110 }).buy).toBe(650);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { leaveFleet } from '../../../src/host/fleet-office.ts';
+import { leaveFleet } from '../../../src/host/fleet-member.ts';
 import { Region } from '../../../src/index.ts';
 import { Stock } from '../../../src/integrations/redis/fleet/stock.ts';
 import { FleetBucket, FleetSpender } from '../../../src/integrations/redis.ts';
@@ -8,8 +8,8 @@ import {
   FLEET_MEMBER,
   FLEET_MEMBER_BYTES,
   FLEET_STOCK,
-  OFFICE_ENTRY_BITS,
-  OFFICE_STATE_BITS,
+  LEADER_ENTRY_BITS,
+  LEADER_STATE_BITS,
 } from '../../../src/memory/layout/fleet.ts';
 import { addDouble, loadDouble, raiseDouble } from '../../../src/memory/shared-double.ts';
 import { type Sharing, sharingOf } from '../../../src/memory/sharing.ts';
@@ -118,12 +118,12 @@ test('a thread that shares an entry changes nothing of its member, and is no sig
   expect(loadDouble(i64, waiting >> 3)).toBe(50);
   expect(Atomics.load(i32, buckets >> 2)).toBe(0);
   const word = Atomics.load(i32, ((fleet.handle.offset ?? 0) + FLEET_STOCK.buyer) >> 2);
-  expect((word >> OFFICE_STATE_BITS) % 2 ** OFFICE_ENTRY_BITS).toBe(0);
+  expect((word >> LEADER_STATE_BITS) % 2 ** LEADER_ENTRY_BITS).toBe(0);
   // It can't be told from a thread that has ended, nor replaced before it is silent.
   for (const process of [3, 4]) {
     sharingOf.set(region.memory, { ...own, process, hasLeft: () => false });
     const stock = Stock.open(fleet.handle);
-    expect([stock.office.doesBuyerRun, stock.mayBeFilled]).toEqual([undefined, false]);
+    expect([stock.leader.doesBuyerRun, stock.mayBeFilled]).toEqual([undefined, false]);
   }
   sharingOf.set(region.memory, own);
   await fleet.close();

@@ -59,26 +59,26 @@ describe('the handle of a fleet bucket with a name', () => {
   });
 });
 
-describe('an office that is left', () => {
+describe('a leader that resigns', () => {
   test('keeps what a successor has written by then', async () => {
     const market = new Market({ rate: 1000, burst: 1000 });
     const fleet = await market.open(market.source());
-    const { office } = Stock.open(fleet.handle);
-    office.vacate(office.tenure);
-    const tenure = office.assume() ?? Number.NaN;
+    const { leader } = Stock.open(fleet.handle);
+    leader.vacate(leader.epoch);
+    const epoch = leader.claim() ?? Number.NaN;
     const thread = ((fleet.handle.offset ?? 0) + FLEET_STOCK.thread) >> 2;
     const successor = 2 ** 30;
     const spy = replaceExchanges<number>((exchange, { next }) => {
       const found = exchange();
-      // The first exchange makes the office vacant: at once another thread has it.
+      // The first exchange ends the epoch: at once another thread is the leader.
       if (next !== 0) Atomics.store(market.region.i32, thread, successor);
       return found;
     });
-    office.resign(tenure);
+    leader.resign(epoch);
     spy.mockRestore();
     expect(market.region.i32[thread]).toBe(successor);
-    expect(office.isHeldBy(tenure)).toBe(false);
-    office.resign(tenure);
+    expect(leader.isHeldBy(epoch)).toBe(false);
+    leader.resign(epoch);
     await fleet.close();
   });
 });

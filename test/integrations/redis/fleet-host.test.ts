@@ -30,6 +30,7 @@ async function startServer() {
 }
 
 describe.skipIf(LACKS_REDIS)('three processes with one stock on a real server', () => {
+  // docs/fleets.md: "Commands are at least intervalMs"
   test('buy as often as one does', async () => {
     const { url, commands } = await startServer();
     const fleet = new HostFleet({ url });
@@ -44,13 +45,14 @@ describe.skipIf(LACKS_REDIS)('three processes with one stock on a real server', 
     const views = await Promise.all(fleet.children.map((child) => fleet.look(child)));
     // One, unless a busy machine kept a buyer from its processor for most of a second.
     const buyers = views.filter((view) => view.commands > 0).length;
-    expect(buyers).toBeLessThanOrEqual(fleet.tenures);
+    expect(buyers).toBeLessThanOrEqual(fleet.epochs);
     // A change of hands takes 40 intervals, and costs a few commands.
     expect(counted).toBeLessThanOrEqual(1.2 * intervals + 10);
     for (const { spent } of views) expect(spent).toBeGreaterThan(0);
     expect(mostBeyondRate(spends, LIMIT.rate)).toBeLessThanOrEqual(LIMIT.burst + STOCK);
   });
 
+  // docs/fleets.md: "If the buyer ends, by SIGKILL too"
   test('serve each other after the one that buys was killed, within the bound', async () => {
     const { url } = await startServer();
     const fleet = new HostFleet({ url });
@@ -63,11 +65,11 @@ describe.skipIf(LACKS_REDIS)('three processes with one stock on a real server', 
       await until(() => fleet.buyer !== undefined, 'one of them buys');
       const { buyer } = fleet;
       if (buyer === undefined) continue;
-      const { tenures } = fleet;
+      const { epochs } = fleet;
       await fleet.kill(buyer);
       const killedMs = performance.now();
       // What is in stock is spent first, and is no sign of a buyer.
-      for (let got = 0; got < STOCK || fleet.tenures === tenures; got++) {
+      for (let got = 0; got < STOCK || fleet.epochs === epochs; got++) {
         const fromUs = systemClock.now();
         await spender.wait();
         fleet.spent.tryConsume();
@@ -144,7 +146,7 @@ describe('a fleet bucket of several processes', () => {
     const [first, second] = await fleet.addTwo();
     expect(fleet.buyer).toBe(first);
     await fleet.kill(first);
-    await until(() => fleet.buyer === second, 'the other has the office');
+    await until(() => fleet.buyer === second, 'the other is the leader');
     await result(second, { close: true });
   });
 

@@ -117,7 +117,7 @@ describe('a region that is closed before its fleet bucket', () => {
     ]);
     await expect(bucket.wait()).rejects.toMatchObject(CLOSED);
     await told;
-    await until(() => fleet.buyer === other, 'the other has the office');
+    await until(() => fleet.buyer === other, 'the other is the leader');
     const again = FleetBucket.open(region, 'hot', { source, stock, minStock });
     await expect(again).rejects.toThrow(/^the region was closed$/);
 

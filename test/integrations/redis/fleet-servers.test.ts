@@ -189,6 +189,7 @@ function checkRun({ stretch, spends, stats }: FleetRun): void {
 }
 
 describe.skipIf(LACKS_REDIS)('three processes of two threads on one server', () => {
+  // docs/fleets.md: "In any interval of t seconds, the fleet spends"
   test('spend each token once that they bought, and at most the bound together', async () => {
     const { url } = await startServer();
     const crew = await FleetCrew.start(PROCESSES, { ...TASK, connection: { url } }, SCRIPT);

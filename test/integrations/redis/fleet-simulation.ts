@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import { mostBeyondRate, type Spend } from '../../../bench/spend-log.ts';
 import { ManualClock, TokenBucket } from '../../../src/index.ts';
 import {
@@ -8,6 +7,7 @@ import {
   type TokenWait,
 } from '../../../src/integrations/redis.ts';
 import type { Random } from '../../support/random.ts';
+import { settled } from '../../support/settled.ts';
 
 /** Clock step. */
 const STEP_MS = 5;
@@ -90,11 +90,6 @@ class Remote implements TokenSource {
   }
 }
 
-/** Runs everything that is due: a purchase takes several turns of the event loop. */
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 4; turn++) await setImmediate();
-}
-
 /** Requests a steady number of tokens per millisecond, without retrying what it did not get. */
 class Machine {
   asked = 0;
@@ -170,7 +165,7 @@ export async function simulate(simulation: Simulation, random: Random): Promise<
         random: () => random.bits() / 2 ** 32,
       }),
     );
-    await settle();
+    await settled(4);
     clock.advance(TRIP_MS);
     last = await Promise.all(joining);
     all.push(...last);
@@ -192,7 +187,7 @@ export async function simulate(simulation: Simulation, random: Random): Promise<
       for (const machine of machines) machine.asked = machine.spent = 0;
     }
     clock.advance(STEP_MS);
-    await settle();
+    await settled(4);
     let tokens = 0;
     for (const machine of machines) tokens += machine.spend(STEP_MS);
     spent += tokens;
@@ -211,7 +206,7 @@ export async function simulate(simulation: Simulation, random: Random): Promise<
   const commandsPerSecond = ((server.commands - commands) * 1000) / lengthMs;
   // Purchases may be in transit.
   const closed = Promise.all(all.map((bucket) => bucket.close()));
-  await settle();
+  await settled(4);
   clock.advance(TRIP_MS);
   await closed;
   return {

@@ -7,8 +7,8 @@ import {
   FLEET_MEMBER,
   FLEET_MEMBER_BYTES,
   FLEET_STOCK,
-  OFFICE_STATE_BITS,
-  OFFICE_VACANT,
+  LEADER_STATE_BITS,
+  LEADER_VACANT,
 } from '../../../src/memory/layout/fleet.ts';
 import { until } from './fleet-source.ts';
 import { HostFleet, result, STOCK } from './host-fleet.ts';
@@ -40,11 +40,11 @@ function starve(spender: FleetSpender): { readonly wait: Promise<unknown>; isOve
 async function manyLooks(fleet: HostFleet, { handle }: FleetSpender): Promise<void> {
   const word = (field: number) =>
     Atomics.load(fleet.region.i32, ((handle.offset ?? 0) + field) >> 2);
-  const isVacant = () => word(FLEET_STOCK.buyer) % 2 ** OFFICE_STATE_BITS === OFFICE_VACANT;
-  await until(isVacant, 'the office is vacant');
-  // Each look rings, and nobody else is left who could.
-  const rings = word(FLEET_STOCK.rings);
-  await until(() => word(FLEET_STOCK.rings) >= rings + LOOKS, 'many looks');
+  const isVacant = () => word(FLEET_STOCK.buyer) % 2 ** LEADER_STATE_BITS === LEADER_VACANT;
+  await until(isVacant, 'there is no leader');
+  // Each look fires the event, and nobody else is left who could.
+  const fired = word(FLEET_STOCK.event);
+  await until(() => word(FLEET_STOCK.event) >= fired + LOOKS, 'many looks');
 }
 
 describe('a wait without a source', () => {

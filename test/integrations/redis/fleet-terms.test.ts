@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { Buyer } from '../../../src/integrations/redis/fleet/buyer.ts';
-import { doesRun, ownOsThread } from '../../../src/integrations/redis/fleet/os-thread.ts';
+import { doesRun, ownOsThread } from '../../../src/integrations/redis/fleet/leader.ts';
 import { Stock } from '../../../src/integrations/redis/fleet/stock.ts';
 import { termsOf } from '../../../src/integrations/redis/fleet/terms.ts';
 import { type FleetHandle, FleetSpender } from '../../../src/integrations/redis.ts';
@@ -27,10 +27,10 @@ describe('a fleet bucket that was replaced', () => {
     const served = bucket.wait().then(() => {
       isServed = true;
     });
-    const { office } = Stock.open(bucket.handle);
-    office.vacate(office.tenure);
+    const { leader } = Stock.open(bucket.handle);
+    leader.vacate(leader.epoch);
     // A successor that never gives a sign of life.
-    expect(office.assume()).toBeDefined();
+    expect(leader.claim()).toBeDefined();
     while (!isServed) {
       await sleep(10);
       await fleet.pass(20);
@@ -47,32 +47,32 @@ describe('a fleet bucket closed by a thread that ended before it woke the waiter
     const told = expect(FleetSpender.attach(bucket.handle).wait()).rejects.toMatchObject({
       code: 'ERR_FLEET_CLOSED',
     });
-    Stock.open(bucket.handle).office.close();
+    Stock.open(bucket.handle).leader.close();
     await told;
   });
 });
 
-describe('an office', () => {
-  test('is closed by callers that miss its buyer only while it is vacant', async () => {
+describe('a stock', () => {
+  test('is closed by callers that miss its buyer only while it has no leader', async () => {
     const fleet = new Fleet({ rate: 1, burst: 10, initial: 0 });
     const stock = Stock.open((await fleet.join({ stock: 10 })).handle);
     stock.closeVacant();
     expect(stock.isClosed).toBe(false);
-    stock.office.vacate(stock.office.tenure);
+    stock.leader.vacate(stock.leader.epoch);
     stock.closeVacant();
     expect(stock.isClosed).toBe(true);
   });
 });
 
-describe('an office that changes hands', () => {
+describe('a leader that is replaced', () => {
   test('is not taken from a successor by a thread that missed the last buyer', async () => {
     const fleet = new Fleet({ rate: 1, burst: 10, initial: 0 });
-    const { office } = Stock.open((await fleet.join({ stock: 10 })).handle);
-    const { tenure } = office;
-    office.vacate(tenure);
-    const next = office.assume() ?? Number.NaN;
-    office.vacate(tenure);
-    expect(office.isHeldBy(next)).toBe(true);
+    const { leader } = Stock.open((await fleet.join({ stock: 10 })).handle);
+    const { epoch } = leader;
+    leader.vacate(epoch);
+    const next = leader.claim() ?? Number.NaN;
+    leader.vacate(epoch);
+    expect(leader.isHeldBy(next)).toBe(true);
   });
 
   test('lets a buyer open that lost it before its first purchase', async () => {
@@ -83,11 +83,11 @@ describe('an office that changes hands', () => {
     let isLost = false;
     const clock = new Proxy(fleet.clock, {
       get(target, key) {
-        const { office } = stock;
-        // Between taking the office and the first look.
-        if (!isLost && !office.isVacant && key === 'now') {
+        const { leader } = stock;
+        // Between becoming the leader and the first look.
+        if (!isLost && !leader.isVacant && key === 'now') {
           isLost = true;
-          office.vacate(office.tenure);
+          leader.vacate(leader.epoch);
         }
         const value: unknown = Reflect.get(target, key);
         return typeof value === 'function' ? value.bind(target) : value;

@@ -23,7 +23,7 @@ async function contend(call: FleetSpendJob['call'], n: number) {
   const stop = new SharedArrayBuffer(4);
   const served = new SharedArrayBuffer(4);
   const spent = crew.run({ handle: process.handle, call, n, stop, served });
-  const races = () => process.stats().threads?.lostRaces ?? 0;
+  const races = () => process.stats().threads?.failedExchanges ?? 0;
   const isServed = () => !isKept || new Int32Array(served)[0] === THREADS;
   const leastPurchases = isKept ? LEAST_PURCHASES : 2;
   for (

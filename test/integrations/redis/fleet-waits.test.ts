@@ -23,6 +23,7 @@ class Outcomes {
 }
 
 describe('waiting for tokens of a fleet bucket', () => {
+  // docs/fleets.md: "Waiting callers of all threads are served"
   test('serves waits in order, and before later callers', async () => {
     const { fleet, process } = await starved();
     const outcomes = new Outcomes();

@@ -5,7 +5,7 @@ import type { Spend } from '../../../bench/spend-log.ts';
 import { HostRegion } from '../../../src/host.ts';
 import { TokenBucket } from '../../../src/index.ts';
 import { FleetSpender } from '../../../src/integrations/redis.ts';
-import { FLEET_STOCK, OFFICE_ENTRY_BITS } from '../../../src/memory/layout/fleet.ts';
+import { FLEET_STOCK, LEADER_ENTRY_BITS } from '../../../src/memory/layout/fleet.ts';
 import { PROCESS, PROCESS_BYTES, REGION } from '../../../src/memory/layout.ts';
 import { ask, hostPath, startProcesses } from '../../support/host.ts';
 import {
@@ -74,14 +74,14 @@ export class HostFleet {
     return SPENT.burst - this.spent.available();
   }
 
-  /** The tenures of buyers so far. */
-  get tenures(): number {
-    return this.#word >> (OFFICE_ENTRY_BITS + 2);
+  /** The epochs of buyers so far. */
+  get epochs(): number {
+    return this.#word >> (LEADER_ENTRY_BITS + 2);
   }
 
   /** The entry of the process that buys, or bought last. */
   get buyerEntry(): number {
-    return (this.#word >> 2) % 2 ** OFFICE_ENTRY_BITS;
+    return (this.#word >> 2) % 2 ** LEADER_ENTRY_BITS;
   }
 
   get buyer(): ChildProcess | undefined {

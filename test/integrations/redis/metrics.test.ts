@@ -110,7 +110,7 @@ test('a fleet bucket exports its purchases, its calls and its health', async () 
     'zerotime_calls_total{limiter="hot"} 2',
     'zerotime_admitted_tokens_total{limiter="hot"} 4',
     'zerotime_refused_calls_total{limiter="hot"} 1',
-    'zerotime_lost_races_total{limiter="hot"} 0',
+    'zerotime_failed_exchanges_total{limiter="hot"} 0',
     'zerotime_unanswered_calls_total{limiter="hot"} 0',
     'zerotime_fleet_purchases_total{limiter="hot"} 1',
     'zerotime_fleet_bought_tokens_total{limiter="hot"} 10',

@@ -1,9 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
-import { FIELDS } from '../../../src/integrations/redis/script/format.ts';
-
-type Fields = Record<(typeof FIELDS)[number], number>;
+import { type Fields, fieldsOf } from './stored-bucket.ts';
 
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', a: '\x07', b: '\b' };
 
@@ -13,15 +11,6 @@ function wordsOf(line: string): string[] {
     word.replaceAll(/\\(?:x(..)|(.))/g, (_, hex: string | undefined, letter: string) =>
       hex === undefined ? (ESCAPES[letter] ?? letter) : String.fromCharCode(Number(`0x${hex}`)),
     ),
-  );
-}
-
-/** The doubles at the start of a stored bucket. */
-function fieldsOf(text: string): Partial<Fields> {
-  const bytes = Buffer.from(text, 'latin1');
-  const count = Math.min(FIELDS.length, bytes.length >> 3);
-  return Object.fromEntries(
-    FIELDS.slice(0, count).map((name, i) => [name, bytes.readDoubleLE(8 * i)]),
   );
 }
 
@@ -58,11 +47,12 @@ export class MovedTokens {
 
   #see([command, key, ...rest]: string[]): void {
     if (key !== this.#key || (command !== 'SET' && command !== 'SETRANGE')) return;
-    const isSame = command === 'SETRANGE';
-    const next = { ...this.#last, ...fieldsOf(rest[isSame ? 1 : 0] ?? '') } as Fields;
-    const { seen, zeroTime, origin, perToken, perMicro, cap } = next;
+    const [offset, text] = command === 'SET' ? ['0', rest[0]] : rest;
+    const written = fieldsOf(Buffer.from(text ?? '', 'latin1'), Number(offset) / 8);
+    const next = { ...this.#last, ...written } as Fields;
+    const { seen, low: zeroTime, origin, perToken, perMicro, cap } = next;
     const full = (seen - origin) * perMicro - cap;
-    const before = this.#last.origin === origin ? (this.#last.zeroTime ?? full) : full;
+    const before = this.#last.origin === origin ? (this.#last.low ?? full) : full;
     this.tokens += (zeroTime - Math.max(before, full)) / perToken;
     this.#last = next;
   }

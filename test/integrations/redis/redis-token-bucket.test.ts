@@ -66,6 +66,16 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
       expect(await bucket.tryConsume(11)).toBe(false);
     });
 
+    test('refuses any number of tokens that is beyond the burst', async () => {
+      const bucket = create();
+      // In ticks that is infinity.
+      const n = Number.MAX_VALUE;
+      expect(await bucket.tryConsume(n)).toBe(false);
+      expect(await Promise.all([bucket.tryConsume(n), bucket.tryConsume()])).toEqual([false, true]);
+      expect((await bucket.decide(n)).allowed).toBe(false);
+      await expect(bucket.wait(n)).rejects.toMatchObject({ code: 'ERR_EXCEEDS_BURST' });
+    });
+
     test('admits n = 0 even in debt, and takes nothing', async () => {
       const bucket = create();
       await bucket.acquire(10);

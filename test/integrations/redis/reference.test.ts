@@ -56,6 +56,7 @@ async function walks(
   await Promise.all(Array.from({ length: AT_ONCE }, lane));
 }
 
+// docs/redis.md: "In any interval of t seconds of the server's clock"
 describe.skipIf(LACKS_REDIS)('a bucket on a server', () => {
   const server = serverOfSuite();
 

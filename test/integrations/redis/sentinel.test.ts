@@ -27,6 +27,7 @@ async function clients(port: number): Promise<[string, RedisClient][]> {
   ];
 }
 
+// docs/redis.md: "Replication is asynchronous"
 test.skipIf(LACKS_REDIS)('a failover by Sentinel holds each limit, and is over soon', async () => {
   const primary = await RedisServer.start();
   onTestFinished(() => primary.stop());

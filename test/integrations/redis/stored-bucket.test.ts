@@ -1,13 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { limitsText } from '../../../src/integrations/redis/limit-text.ts';
 import { RedisTokenBucket } from '../../../src/integrations/redis.ts';
-import { scheduleOf } from '../../../src/limiters/limit.ts';
 import { remote } from './connections.ts';
 import { LACKS_REDIS } from './server.ts';
 import { changeFields, isShort, storedFields } from './stored-bucket.ts';
 import { connectionOfTest, executed, serverOfSuite } from './suite-server.ts';
 
-const HALF = 2 ** 29;
 /** So slow that no token arrives during a test. */
 const LIMIT = { rate: 1e-2, burst: 10 };
 
@@ -18,21 +15,8 @@ describe.skipIf(LACKS_REDIS)('a stored bucket', () => {
   const create = (limit: object = LIMIT, key = 'a') =>
     RedisTokenBucket.create({ client: connection.client, key, ...LIMIT, ...limit });
 
-  test('of an earlier version keeps its tokens, and is stored in the new format', async () => {
-    const nowUs = Date.now() * 1000;
-    const schedule = scheduleOf(LIMIT);
-    // Seven tokens are left: the zero-time is seven tokens before the origin.
-    const ticks = -7 * schedule.ticksPerToken;
-    const high = Math.floor(ticks / HALF);
-    const words = [nowUs, 0, 0, nowUs, high, ticks - high * HALF, 0, limitsText([schedule])];
-    await connection.send('SET', 'a', `zerotime1 ${words.join(' ')}`);
-    const bucket = create();
-    expect(Math.floor(await bucket.available())).toBe(7);
-    expect(await bucket.tryConsume(2)).toBe(true);
-    expect(isShort(await storedFields(connection, 'a'))).toBe(true);
-    expect(await bucket.consumeOrDrain(10)).toBe(5);
-  });
-
+  // docs/redis.md: "Each bucket is one string"
+  // docs/redis.md: "Moving the expiry of a key costs"
   test('is overwritten in place, and its expiry moved seldom', async () => {
     const bucket = create({ rate: 1, burst: 1000 });
     for (let i = 0; i < 500; i++) await bucket.tryConsume();
@@ -47,7 +31,7 @@ describe.skipIf(LACKS_REDIS)('a stored bucket', () => {
   test.each([
     ['with fills', { rate: undefined, quantum: 5, fillIntervalMs: 60_000 }, 10],
     ['that takes weeks to fill', { rate: 1e-2, burst: 100_000 }, 100_000],
-  ])('%s takes the long way', async (_, limit, burst) => {
+  ])('%s takes the long path', async (_, limit, burst) => {
     const bucket = create(limit);
     expect(await bucket.tryConsume(3)).toBe(true);
     expect(await bucket.tryConsume()).toBe(true);
@@ -56,7 +40,7 @@ describe.skipIf(LACKS_REDIS)('a stored bucket', () => {
     expect(await bucket.consumeOrDrain(1e9)).toBe(burst - 4);
   });
 
-  test('goes the long way and back when its debt does', async () => {
+  test('goes the long path and back when its debt does', async () => {
     const bucket = create();
     expect(await bucket.acquire(10)).toBe(0);
     // A debt of 2^51 ticks is more than five thousand tokens.
@@ -87,7 +71,8 @@ describe.skipIf(LACKS_REDIS)('a stored bucket', () => {
 
   test.each([
     ['seen', Number.NaN],
-    ['zeroTime', Number.POSITIVE_INFINITY],
+    ['low', Number.NaN],
+    ['low', Number.POSITIVE_INFINITY],
     ['format', 1],
     ['lag', Number.NaN],
     ['origin', Number.NaN],
@@ -101,6 +86,16 @@ describe.skipIf(LACKS_REDIS)('a stored bucket', () => {
     await bucket.tryConsume();
     await changeFields(connection, 'a', { [field]: value });
     await expect(bucket.tryConsume()).rejects.toMatchObject({ code: 'ERR_KEY_INVALID' });
+    await expect(bucket.balance()).rejects.toMatchObject({ code: 'ERR_KEY_INVALID' });
     expect(await create(LIMIT, 'b').tryConsume()).toBe(true);
+  });
+
+  test('whose text goes on after its limit is rejected at once', async () => {
+    await create().tryConsume();
+    // No client sends this byte back.
+    await connection.send('EVAL', "return redis.call('APPEND', KEYS[1], ' \\255')", '1', 'a');
+    const bucket = create();
+    await expect(bucket.tryConsume()).rejects.toMatchObject({ code: 'ERR_KEY_INVALID' });
+    expect(bucket.stats().commands).toBe(1);
   });
 });

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { formatOf } from '../../../src/integrations/redis/script/format.ts';
 import { RedisTokenBucket } from '../../../src/integrations/redis.ts';
 import { SLOW } from './key-users.ts';
 import { LIMITS, limitSetScene } from './limit-sets.ts';
 import { LACKS_REDIS } from './server.ts';
-import { changeNumber, numbersOf } from './stored-bucket.ts';
+import { changeNumber, limitPlaceOf, placeOf } from './stored-bucket.ts';
 import { executed } from './suite-server.ts';
 
 describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
@@ -62,21 +63,20 @@ describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
     expect(await connection.send('EXISTS', 'a')).toBe(0);
   });
 
-  const { field, state, number, end } = numbersOf(2);
   test.each([
-    ['seen', field('seen'), Number.NaN],
-    ['format', field('format'), 1],
-    ['lag', field('lag'), Number.POSITIVE_INFINITY],
-    ['count', field('count'), 3],
-    ['count', field('count'), 2.5],
-    ['count', field('count'), 1e9],
-    ['check', field('check'), 0],
-    ['zero-time', state(1, 'low'), Number.NaN],
-    ['zero-time', state(1, 'low'), Number.NEGATIVE_INFINITY],
-    ['zero-time', state(0, 'low'), Number.POSITIVE_INFINITY],
-    ['zero-time', state(0, 'high'), Number.NEGATIVE_INFINITY],
-    ['tick', number(1, 'perMicro'), 8192],
-    ['burst', number(0, 'capLow'), 1],
+    ['seen', placeOf('seen'), Number.NaN],
+    ['format', placeOf('format'), 1],
+    ['lag', placeOf('lag'), Number.POSITIVE_INFINITY],
+    ['number of limits', placeOf('format'), formatOf(3)],
+    ['number of limits', placeOf('format'), formatOf(0)],
+    ['number of limits', placeOf('format'), formatOf(9)],
+    ['check', placeOf('check'), 0],
+    ['zero-time', limitPlaceOf(1, 'low'), Number.NaN],
+    ['zero-time', limitPlaceOf(1, 'low'), Number.NEGATIVE_INFINITY],
+    ['zero-time', limitPlaceOf(0, 'low'), Number.POSITIVE_INFINITY],
+    ['zero-time', limitPlaceOf(0, 'high'), Number.NEGATIVE_INFINITY],
+    ['tick', limitPlaceOf(1, 'perMicro'), 8192],
+    ['burst', limitPlaceOf(0, 'cap'), 1],
   ])('whose %s (number %d) is %d are rejected', async (_, place, value) => {
     const bucket = create();
     await bucket.tryConsume();
@@ -87,10 +87,18 @@ describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
     expect(await create({ key: 'b' }).tryConsume()).toBe(true);
   });
 
+  test('whose number is not that of their texts are rejected', async () => {
+    await create().tryConsume();
+    const withoutLast =
+      "return redis.call('SET', KEYS[1], redis.call('GET', KEYS[1]):match('(.+);'))";
+    await connection.send('EVAL', withoutLast, '1', 'a');
+    await expect(create().tryConsume()).rejects.toMatchObject({ code: 'ERR_KEY_INVALID' });
+  });
+
   test('whose texts are no limits are rejected', async () => {
     const bucket = create();
     await bucket.tryConsume();
-    await connection.send('SETRANGE', 'a', String(8 * end), 'x');
+    await connection.send('SETRANGE', 'a', String(8 * limitPlaceOf(2, 'low')), 'x');
     await expect(bucket.tryConsume()).rejects.toMatchObject({ code: 'ERR_KEY_INVALID' });
   });
 });

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { CallLoop } from '../../../src/load/closed/call-loop.ts';
-import { Pace } from '../../../src/load/closed/pace.ts';
+import { CallLoop, Pace } from '../../../src/load/closed/call-loop.ts';
 import type { TaskCall, TaskModule } from '../../../src/load/task/task.ts';
 import type { Failure } from '../../../src/load/task/task-module.ts';
 
@@ -148,6 +147,7 @@ it('counts the call from which the thread ends', async () => {
   loop.interrupt();
 });
 
+// docs/tasks.md: "Shorter calls are timed in batches"
 it('times each call of 1 us or longer by itself, and shorter ones in batches of about 25 us', () => {
   const pace = new Pace();
   for (let i = 0; i < 40; i++) pace.take({ us: 0.001 * pace.calls, calls: pace.calls });

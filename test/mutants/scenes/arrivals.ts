@@ -8,12 +8,12 @@ import { RandomTime } from '../../support/random-time.ts';
 import type { Recorder } from '../recorder.ts';
 import { Rehearsal, regionOf, type Step } from '../rehearsal.ts';
 
-const RARITY = { broken: 60, back: 20, leap: 60 };
-
 /** Random arrivals and refusals at a sampler. */
 export function arrivalsScene(recorder: Recorder, random: Random, calls: number): void {
   const smoothingMs = random.pick([100, 1000, random.logarithmic(100, 86_400_000)]);
-  const time = new RandomTime(random, RARITY);
+  const time = new RandomTime(random, {
+    ...{ broken: recorder.isHostile ? 60 : Infinity, back: 20, leap: 60 },
+  });
   const place = createArrivalsCell({ originUs: time.us, smoothingMs }, regionOf(recorder));
   const open = (thread: number) => {
     const engine = recorder.engine('arrivals', thread) as unknown as ArrivalsEngine;

@@ -29,6 +29,7 @@ export interface Mood {
 class BucketScene {
   readonly #mood: Mood;
   readonly #random: Random;
+  readonly #isHostile: boolean;
   readonly #place: CellPlace;
   readonly #receipts: WordReceipt[] = [];
   readonly #promises: WordPromise[] = [];
@@ -37,6 +38,7 @@ class BucketScene {
 
   constructor(recorder: Recorder, region: Region, random: Random, mood: Mood) {
     this.#random = random;
+    this.#isHostile = recorder.isHostile;
     this.#mood = mood;
     this.#schedule = this.#newSchedule();
     this.#nowUs = random.pick([0, 1e6, random.logarithmic(1, 60 * YEAR_US)]);
@@ -109,7 +111,9 @@ class BucketScene {
     ]);
     if (random.below(100) === 0) this.#nowUs -= random.logarithmic(1, 1e9);
     if (random.below(200) === 0) this.#nowUs += random.logarithmic(1e9, YEAR_US);
-    if (random.below(500) === 0) return random.pick([Number.NaN, Infinity, -Infinity, 1e300, 1e16]);
+    if (random.below(500) === 0 && this.#isHostile) {
+      return random.pick([Number.NaN, Infinity, -Infinity, 1e300, 1e16]);
+    }
     return this.#nowUs;
   }
 
@@ -118,7 +122,7 @@ class BucketScene {
     const nowUs = this.#pass();
     const n = this.#tokens();
     const maxWaitUs = random.pick([0, 0, 1, Infinity, random.logarithmic(0.1, 1e12)]);
-    if (random.below(this.#mood.damage) === 0) return this.#damage(nowUs);
+    if (random.below(this.#mood.damage) === 0 && this.#isHostile) return this.#damage(nowUs);
     if (random.below(this.#mood.changes) === 0) return this.#change(nowUs);
     switch (random.below(16)) {
       case 0:
@@ -241,7 +245,7 @@ export function bucketScene(mood: Mood, recorder: Recorder, random: Random, call
       const bucket = buckets[which];
       if (bucket === undefined) return;
       step?.(bucket);
-      bucket.lostRaces;
+      bucket.failedExchanges;
     };
   };
   new Rehearsal(recorder, random, open).run(calls, next);

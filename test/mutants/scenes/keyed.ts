@@ -31,6 +31,8 @@ export interface Crowd {
   readonly share: number;
   /** Buckets are full again at once, or never. */
   readonly fill: 'soon' | 'late' | 'any';
+  /** How many keys the table is made for, if not a few. */
+  readonly capacity?: number;
 }
 
 /** Keys as halves of their hashes. */
@@ -70,7 +72,7 @@ function faster([own, ...tiers]: Limits<Schedule>, by: readonly number[]): Limit
 
 /** Random calls of a table of buckets. */
 export function keyedScene(crowd: Crowd, recorder: Recorder, random: Random, calls: number): void {
-  const capacity = random.pick([1, 1, 2, 4, 5, 8, 20]);
+  const capacity = crowd.capacity ?? random.pick([1, 1, 2, 4, 5, 8, 20]);
   const burst = random.pick([1, 5, 0.5, 1000, 3]);
   const rate = {
     soon: 1e6,
@@ -150,7 +152,8 @@ export function keyedScene(crowd: Crowd, recorder: Recorder, random: Random, cal
     nowUs += random.pick([0, 0, usual, random.logarithmic(0.01, 10)]);
     if (random.below(60) === 0) nowUs -= random.logarithmic(1, 1e9);
     if (random.below(200) === 0) nowUs += random.logarithmic(1e9, 2e14);
-    const time = random.below(300) === 0 ? random.pick([Number.NaN, Infinity, -1e300]) : nowUs;
+    const isBroken = random.below(300) === 0 && recorder.isHostile;
+    const time = isBroken ? random.pick([Number.NaN, Infinity, -1e300]) : nowUs;
     const [high, low] = keys[random.below(keys.length)] ?? [0, 0];
     const n = random.pick([0, 1, 1, 2, burst, random.logarithmic(burst / 100, burst * 2)]);
     const maxWaitUs = random.pick([0, 0, 1, Infinity, random.logarithmic(1, 1e9)]);
@@ -194,17 +197,17 @@ export function keyedScene(crowd: Crowd, recorder: Recorder, random: Random, cal
         };
       }
       if (way === 6 && random.below(4) === 0) return (buckets) => buckets.stats(time);
-      if (way === 6 && random.below(4) === 0) return damage();
+      if (way === 6 && random.below(4) === 0 && recorder.isHostile) return damage();
       return (buckets) => {
         if (buckets.acquire(time, n, maxWaitUs) >= 0) receipts.push(buckets.receipt());
       };
     })();
-    const damages = random.below(40) === 0 ? damageLimit(limit) : undefined;
+    const damages = random.below(40) === 0 && recorder.isHostile ? damageLimit(limit) : undefined;
     return ({ buckets, engine }) => {
       buckets.seek(high, low, limit);
       act(buckets);
       damages?.({ buckets, engine });
-      engine.lostRaces();
+      engine.failedExchanges();
       engine.longestProbe();
     };
   };

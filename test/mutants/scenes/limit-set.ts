@@ -37,6 +37,8 @@ export interface Rush {
   /** On average every nth call meets damaged memory. */
   readonly damage: number;
   readonly hasKeys: boolean;
+  /** How many keys the table is made for and how many limits it has, if not a few. */
+  readonly size?: { readonly capacity: number; readonly limits: number };
 }
 
 type Table = HostedKeyedLimitSet | HostedLimitSet;
@@ -52,8 +54,9 @@ function randomLimit(random: Random, fill: Rush['fill']): Schedule {
   return continuous(random.below(12) === 0 ? Infinity : rate, burst);
 }
 
-function randomLimits(random: Random, fill: Rush['fill']): Limits<Schedule> {
-  const others = Array.from({ length: random.below(3) }, () => randomLimit(random, fill));
+function randomLimits(random: Random, { fill, size }: Rush): Limits<Schedule> {
+  const length = size === undefined ? random.below(3) : size.limits - 1;
+  const others = Array.from({ length }, () => randomLimit(random, fill));
   return [randomLimit(random, fill), ...others];
 }
 
@@ -140,15 +143,12 @@ function layAgain(
 }
 
 /** Random calls of a limit set, or of one for each key. */
-export function limitSetScene(
-  { fill, changes, isCrowded, damage, hasKeys }: Rush,
-  recorder: Recorder,
-  random: Random,
-  calls: number,
-): void {
+export function limitSetScene(rush: Rush, recorder: Recorder, random: Random, calls: number): void {
+  const { fill, changes, isCrowded, damage, hasKeys, size } = rush;
   const isSmall = damage < 10 || fill === 'soon';
-  const capacity = hasKeys ? random.pick(isSmall ? [1, 1, 2] : [1, 1, 2, 4, 8]) : 0;
-  const schedules = randomLimits(random, fill);
+  const few = hasKeys ? random.pick(isSmall ? [1, 1, 2] : [1, 1, 2, 4, 8]) : 0;
+  const capacity = size?.capacity ?? few;
+  const schedules = randomLimits(random, rush);
   let nowUs = random.pick([0, 1e9, random.logarithmic(1, 1e15)]);
   const place = createLimitSetCell({
     ...{ schedules, nowUs, capacity, stats: false, kernel: undefined },
@@ -174,7 +174,8 @@ export function limitSetScene(
     nowUs += random.pick([0, 0, usualUs, usualUs / 4, random.logarithmic(0.01, 10)]);
     if (random.below(60) === 0) nowUs -= random.logarithmic(1, 1e9);
     if (random.below(200) === 0) nowUs += random.logarithmic(1e9, 2e14);
-    const time = random.below(300) === 0 ? random.pick([Number.NaN, Infinity, -1e300]) : nowUs;
+    const isBroken = random.below(300) === 0 && recorder.isHostile;
+    const time = isBroken ? random.pick([Number.NaN, Infinity, -1e300]) : nowUs;
     const [high = 0, low = 0] = keys[random.below(keys.length)] ?? [];
     const n = random.pick([0, 1, 1, 2, burst, random.logarithmic(burst / 100, burst * 2)]);
     const maxWaitUs = random.pick([0, 0, 1, Infinity, random.logarithmic(1, 1e9)]);
@@ -222,7 +223,7 @@ export function limitSetScene(
           };
       }
     })();
-    const isDamaged = random.below(damage) === 0;
+    const isDamaged = random.below(damage) === 0 && recorder.isHostile;
     const step = isDamaged ? damaged(random, place, 2 * capacity, schedules.length, act) : act;
     return ({ buckets, engine }) => {
       if (buckets instanceof HostedKeyedLimitSet) buckets.seek(high, low);
@@ -232,7 +233,7 @@ export function limitSetScene(
         // Out of the range of some option.
         if (!(error instanceof RangeError)) throw error;
       }
-      engine.lostRaces();
+      engine.failedExchanges();
       engine.longestProbe();
     };
   };
@@ -248,12 +249,5 @@ export function limitSetScene(
     return { engine, buckets };
   };
   const deaths = fill === 'soon' && !isCrowded ? 3 : 10;
-  // Nobody waits to see whether another thread makes progress.
-  const { wait } = Atomics;
-  Atomics.wait = () => 'timed-out';
-  try {
-    new Rehearsal(recorder, random, open, { stops: 2, deaths }).run(calls, next);
-  } finally {
-    Atomics.wait = wait;
-  }
+  new Rehearsal(recorder, random, open, { stops: 2, deaths }).run(calls, next);
 }

@@ -25,7 +25,7 @@ export function recordDamage({ region, offset }: CellPlace, random: Random): () 
     const live = (region.i32[(offset + CELL.word) >> 2] ?? 0) & INDEX_MASK;
     const record = recordOffset(offset, live);
     const before = region.i32.slice(record >> 2, (record + 64) >> 2);
-    if (which === 1) region.i32[(record + RECORD.generation) >> 2] = 0;
+    if (which === 1) region.i32[(record + RECORD.epoch) >> 2] = 0;
     else region.f64[(record + field) >> 3] = value;
     return () => region.i32.set(before, record >> 2);
   };

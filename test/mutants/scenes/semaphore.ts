@@ -1,5 +1,5 @@
 import { createSemaphoreCell } from '../../../src/kernel/semaphore/cell.ts';
-import { HostedSemaphore, type Seat } from '../../../src/kernel/semaphore/host.ts';
+import { HostedSemaphore, type Waiter } from '../../../src/kernel/semaphore/host.ts';
 import { Owners, type SemaphoreEngine } from '../../../src/kernel/semaphore/owners.ts';
 import type { Random } from '../../support/random.ts';
 import type { Recorder } from '../recorder.ts';
@@ -8,10 +8,10 @@ import { Rehearsal, regionOf, type Step } from '../rehearsal.ts';
 /** Owners of threads that have not ended; more are born if some die. */
 const OWNERS = 255;
 
-/** Random calls of a semaphore with few seats. */
+/** Random calls of a semaphore with few waiters. */
 export function semaphoreScene(recorder: Recorder, random: Random, calls: number): void {
   const region = regionOf(recorder);
-  const seats = random.pick([2, 4, 8, 8]);
+  const waiters = random.pick([2, 4, 8, 8]);
   const holdMs = random.pick([0, 0, 5]);
   const maxPermits = random.pick([6, 65_535]);
   const permits = random.pick([0, 1, 3, 6, maxPermits]);
@@ -20,19 +20,19 @@ export function semaphoreScene(recorder: Recorder, random: Random, calls: number
   const state = { number: permits, needed: random.pick([1, 3]), span: random.pick([0, 2]) };
   const adaptive = { adapts: 1, window: { min: 1, max: maxPermits, state } };
   const place = createSemaphoreCell({
-    ...{ permits, seats, maxPermits, holdMs, originUs, stats: false, region },
+    ...{ permits, waiters, maxPermits, holdMs, originUs, stats: false, region },
     ...(adapts === 1 && { adaptive }),
   });
   let nowUs = originUs;
   const now = () => nowUs;
   const engines = new Map<HostedSemaphore, SemaphoreEngine>();
-  const held: Seat[] = [];
-  const queued: Seat[] = [];
+  const held: Waiter[] = [];
+  const queued: Waiter[] = [];
 
   const next = (): Step<HostedSemaphore> => {
     nowUs += random.pick([0, 0, 100, 1000, 6000]);
     const n = random.pick([1, 1, 2, 3, permits, maxPermits]) || 1;
-    const seat = random.pick([held, queued]).at(-1 - random.below(4));
+    const waiter = random.pick([held, queued]).at(-1 - random.below(4));
     switch (random.below(16 + 4 * adapts)) {
       case 0:
       case 1:
@@ -53,11 +53,11 @@ export function semaphoreScene(recorder: Recorder, random: Random, calls: number
       case 5:
       case 6:
       case 7:
-        return (semaphore) => seat && semaphore.release(seat);
+        return (semaphore) => waiter && semaphore.release(waiter);
       case 8:
-        return (semaphore) => seat && semaphore.leave(seat);
+        return (semaphore) => waiter && semaphore.leave(waiter);
       case 9:
-        return (semaphore) => seat && semaphore.isGranted(seat);
+        return (semaphore) => waiter && semaphore.isGranted(waiter);
       case 10: {
         const to = random.pick([0, 1, 2, permits, maxPermits]);
         return (semaphore) => semaphore.change(to);
@@ -72,8 +72,8 @@ export function semaphoreScene(recorder: Recorder, random: Random, calls: number
       case 13: {
         const owner = 1 + random.below(engines.size);
         return (semaphore) => {
-          engines.get(semaphore)?.semaphoreOwns(place.offset, seats, owner);
-          engines.get(semaphore)?.semaphoreRecover(place.offset, seats, owner);
+          engines.get(semaphore)?.semaphoreOwns(place.offset, waiters, owner);
+          engines.get(semaphore)?.semaphoreRecover(place.offset, waiters, owner);
           semaphore.serve();
         };
       }
@@ -105,17 +105,17 @@ export function semaphoreScene(recorder: Recorder, random: Random, calls: number
       default:
         return (semaphore) => {
           semaphore.serve();
-          engines.get(semaphore)?.lostRaces();
+          engines.get(semaphore)?.failedExchanges();
         };
     }
   };
-  const { bell } = new Owners(place, () => undefined);
+  const { event } = new Owners(place, () => undefined);
   const nothing = () => undefined;
   const open = (thread: number) => {
     const engine = recorder.engine('semaphores', thread) as unknown as SemaphoreEngine;
     const claim = () => 1 + (thread % OWNERS);
     const [wake, leave] = [nothing, nothing];
-    const ownership = { claim, bell, wake, wakeAll: nothing, leave, free: nothing };
+    const ownership = { claim, event, wake, wakeAll: nothing, leave, free: nothing };
     const semaphore = new HostedSemaphore({ engine, name: 'wasm' }, place, ownership);
     engines.set(semaphore, engine);
     return semaphore;

@@ -10,7 +10,9 @@ import { firstWord, randomChange, randomLimit } from '../../support/random-windo
 import type { Recorder } from '../recorder.ts';
 import { Rehearsal, regionOf, type Step } from '../rehearsal.ts';
 
-const RARITY = { broken: 300, back: 60, leap: 200 };
+const rarity = ({ isHostile }: Recorder) => ({
+  ...{ broken: isHostile ? 300 : Infinity, back: 60, leap: 200 },
+});
 
 /** Random calls of a window or a log. */
 export function windowScene(
@@ -20,7 +22,7 @@ export function windowScene(
   calls: number,
 ): void {
   const limit = randomLimit(kind, random);
-  const time = new RandomTime(random, RARITY);
+  const time = new RandomTime(random, rarity(recorder));
   const origin = clockTicks(time.us) - (kind === 'sliding-log' ? LOG_EPOCH_TICKS : 0);
   const word = firstWord(kind, limit, random);
   const place = createWindowCell({
@@ -60,7 +62,7 @@ export function windowScene(
         };
       }
       case 5: {
-        if (random.below(8) !== 0) return (window) => window.available(time);
+        if (random.below(8) !== 0 || !recorder.isHostile) return (window) => window.available(time);
         const at = (place.offset + CELL.word) >> 3;
         const before = place.region.i64[at] ?? 0n;
         const bits = BigInt(random.bits()) << BigInt(random.pick([0, 32]));
@@ -90,7 +92,7 @@ export function windowScene(
     const step = next();
     return ({ engine, window }) => {
       step(window);
-      engine.lostRaces();
+      engine.failedExchanges();
     };
   };
   const turmoil = { stops: 3, deaths: kind === 'sliding-log' ? 3 : 8 };
@@ -101,9 +103,9 @@ export function windowScene(
 export function sometimesScene(recorder: Recorder, random: Random, calls: number): void {
   const number = () => random.pick([0, 0, 1, 2, random.below(20), 2 ** 29 - 1]);
   const intervalMs = random.pick([0, 0.001, 100, random.logarithmic(0.001, 1e11)]);
-  const time = new RandomTime(random, RARITY);
-  const occasions = { first: number(), every: number(), intervalMs };
-  const place = createSometimesCell(occasions, time.us, regionOf(recorder));
+  const time = new RandomTime(random, rarity(recorder));
+  const rule = { first: number(), every: number(), intervalMs };
+  const place = createSometimesCell(rule, time.us, regionOf(recorder));
   const open = (thread: number) => {
     const engine = recorder.engine('window', thread) as unknown as WindowEngine;
     return new HostedSometimes({ engine, name: 'wasm' }, place);

@@ -3,7 +3,7 @@ import { pointOf, type ReadRegion, type WatchedRegion } from './watched.ts';
 
 const EVERY_MS = 1000;
 /** Reading takes at most a twentieth of this thread: large tables are counted by a scan. */
-const PATIENCE = 20;
+const COST_FACTOR = 20;
 const MOST_SAMPLES = 300;
 /** The most points of all samples, so that thousands of limiters need no more memory than tens. */
 const MOST_POINTS = 30_000;
@@ -28,7 +28,7 @@ export class History {
   }
 
   get #restMs(): number {
-    return Math.max(EVERY_MS, PATIENCE * this.#costMs);
+    return Math.max(EVERY_MS, COST_FACTOR * this.#costMs);
   }
 
   #sample(): void {

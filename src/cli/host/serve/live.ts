@@ -18,7 +18,7 @@ declare const sessionStorage: {
 };
 
 const EVERY_MS = 1000;
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 /** What the charts show. */
 const SHOWN_MS = 300_000;
 
@@ -35,7 +35,7 @@ function tokenOf(): string {
 const token = tokenOf();
 
 async function ask(url: string, options: object = {}): Promise<unknown> {
-  const signal = AbortSignal.timeout(PATIENCE_MS);
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
   return (await fetch(url, { ...options, signal })).json();
 }
 

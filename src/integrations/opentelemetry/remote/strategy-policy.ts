@@ -1,5 +1,5 @@
-import type { Chance, Policy } from '../policy.ts';
 import { byProbability } from '../results.ts';
+import type { Chance, Policy } from '../shared-sampling.ts';
 import { Threshold } from '../threshold.ts';
 import type { Strategy } from './strategy.ts';
 import type { StrategyBoard } from './strategy-board.ts';

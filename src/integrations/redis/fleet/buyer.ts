@@ -1,10 +1,10 @@
 import { checkNumber, shown } from '../../../options.ts';
 import type { Clock } from '../../../time/clock.ts';
-import type { TokenSource } from '../token-source.ts';
 import { BuyingRule } from './buying-rule.ts';
+import { Purchases } from './purchases.ts';
 import type { Stock } from './stock.ts';
-import { Supply } from './supply.ts';
 import type { FleetTerms } from './terms.ts';
+import type { TokenSource } from './token-source.ts';
 
 /** Jitter as a fraction of the interval, so that the commands of processes don't align. */
 const SPREAD = 0.5;
@@ -24,19 +24,19 @@ export interface BuyerParts {
   readonly random: () => number;
 }
 
-/** Refills a process's stock from this thread while the thread holds the office of the buyer. */
+/** Refills a process's stock from this thread while the thread is its leader. */
 export class Buyer {
-  readonly supply: Supply;
+  readonly purchases: Purchases;
   readonly #stock: Stock;
   readonly #terms: FleetTerms;
   readonly #clock: Clock;
   readonly #random: () => number;
-  /** The latest tenure of this thread. */
-  #tenure = Number.NaN;
+  /** The latest epoch of this thread. */
+  #epoch = Number.NaN;
   #nextCommandUs = 0;
   #ended: Promise<unknown> = Promise.resolve();
   #closed: Promise<void> | undefined;
-  /** Called when the bell rings while this thread is not in office. */
+  /** Called when the event fires while this thread is not the leader. */
   onOut: () => void = () => undefined;
   /** The error that ended the buying, if any. */
   failure: { readonly reason: unknown } | undefined;
@@ -44,8 +44,8 @@ export class Buyer {
   #stopListening: () => void = () => undefined;
 
   constructor({ stock, source, terms, clock, random }: BuyerParts) {
-    this.supply = new Supply(source, clock, terms, stock.counts);
-    this.supply.onTurn = () => this.#tellReachable();
+    this.purchases = new Purchases(source, clock, terms, stock.counts);
+    this.purchases.onTurn = () => this.#tellReachable();
     this.#stock = stock;
     this.#terms = terms;
     this.#clock = clock;
@@ -53,18 +53,18 @@ export class Buyer {
   }
 
   /**
-   * Starts buying if the office is vacant, otherwise stands by. A buyer's call resolves after its
-   * first purchase, or when it has lost the office; rejects if the purchase throws.
+   * Starts buying if the stock has no leader, otherwise stands by. A buyer's call resolves after its
+   * first purchase, or when it is no longer the leader; rejects if the purchase throws.
    */
   async open(): Promise<void> {
-    const { office } = this.#stock;
+    const { leader } = this.#stock;
     // The last buyer may have been killed together with all others.
-    const last = office.tenure;
-    if (office.doesBuyerRun === false) office.vacate(last);
-    const tenure = office.assume();
+    const last = leader.epoch;
+    if (leader.doesBuyerRun === false) leader.vacate(last);
+    const epoch = leader.claim();
     const opened = new Promise<void>((resolve) => {
-      if (tenure === undefined) resolve();
-      else this.#serve(tenure, resolve);
+      if (epoch === undefined) resolve();
+      else this.#serve(epoch, resolve);
     });
     this.stand();
     await opened;
@@ -72,56 +72,56 @@ export class Buyer {
   }
 
   /** Whether this thread buys. */
-  get isInOffice(): boolean {
-    return this.#stock.office.isHeldBy(this.#tenure);
+  get isLeader(): boolean {
+    return this.#stock.leader.isHeldBy(this.#epoch);
   }
 
-  /** Starts to give signs of life and to take the office whenever it is vacant. */
+  /** Starts to give signs of life and to become the leader whenever there is none. */
   stand(): void {
-    const { office } = this.#stock;
+    const { leader } = this.#stock;
     // Get the alarm before reading the state, so that no ring is missed.
-    const alarm = office.bell.alarm();
+    const alarm = leader.event.alarm();
     if (this.#stock.isClosed) {
       // Another thread closed it, or this one its region.
-      this.supply.close();
+      this.purchases.close();
       this.onOut();
       return;
     }
-    if (office.isHeldBy(this.#tenure)) {
-      office.beat();
-      // The bell rings when a process has ended, and a purchase may take long.
+    if (leader.isHeldBy(this.#epoch)) {
+      leader.beat();
+      // The event fires when a process has ended, and a purchase may take long.
       this.#stock.passOn();
     } else {
-      const tenure = this.#hasStoodDown ? undefined : office.assume();
-      if (tenure === undefined) this.onOut();
-      else this.#serve(tenure, () => undefined);
+      const epoch = this.#hasStoodDown ? undefined : leader.claim();
+      if (epoch === undefined) this.onOut();
+      else this.#serve(epoch, () => undefined);
     }
-    this.#stopListening = office.bell.onRing(alarm, () => this.stand());
+    this.#stopListening = leader.event.listen(alarm, () => this.stand());
   }
 
   #tellReachable(): void {
-    if (this.isInOffice) this.#stock.counts.isReachable = this.supply.isReachable;
+    if (this.isLeader) this.#stock.counts.isReachable = this.purchases.isReachable;
   }
 
-  /** Leaves the office for good. Resolves when tokens on order have been returned. */
+  /** Stops being the leader for good. Resolves when queued purchases have been returned. */
   async standDown(): Promise<void> {
     this.#hasStoodDown = true;
     this.#stock.members?.leave();
-    this.#stock.office.resign(this.#tenure);
-    this.supply.close();
+    this.#stock.leader.resign(this.#epoch);
+    this.purchases.close();
     await this.#ended;
   }
 
-  #serve(tenure: number, onPurchase: () => void): void {
-    this.#tenure = tenure;
-    this.supply.begin();
+  #serve(epoch: number, onPurchase: () => void): void {
+    this.#epoch = epoch;
+    this.purchases.begin();
     this.#tellReachable();
     this.#nextCommandUs = this.#clock.now();
     const rule = new BuyingRule(this.#terms, this.#nextCommandUs);
-    const served = this.#run(tenure, rule, onPurchase)
+    const served = this.#run(epoch, rule, onPurchase)
       .catch((reason: unknown) => this.#fail(reason))
       .then(() => {
-        // Another thread may have ended the tenure before the first purchase.
+        // Another thread may have ended the epoch before the first purchase.
         onPurchase();
         return this.#returnProbed();
       });
@@ -135,58 +135,58 @@ export class Buyer {
     else void this.close().catch(() => undefined);
   }
 
-  /** Returns the tokens of a probe, including one in progress at the end of the tenure. */
+  /** Returns the tokens of a probe, including one in progress at the end of the epoch. */
   async #returnProbed(): Promise<void> {
-    await this.supply.probing;
-    const probed = this.supply.takeProbed();
+    await this.purchases.probing;
+    const probed = this.purchases.takeProbed();
     if (probed > 0) await this.#giveBack(probed);
   }
 
-  async #run(tenure: number, rule: BuyingRule, onPurchase: () => void): Promise<void> {
+  async #run(epoch: number, rule: BuyingRule, onPurchase: () => void): Promise<void> {
     const stock = this.#stock;
-    const { office } = stock;
-    while (office.isHeldBy(tenure)) {
-      await this.#restUntil(this.#nextCommandUs, tenure);
-      if (!office.isHeldBy(tenure)) return;
+    const { leader } = stock;
+    while (leader.isHeldBy(epoch)) {
+      await this.#restUntil(this.#nextCommandUs, epoch);
+      if (!leader.isHeldBy(epoch)) return;
       const isShort = stock.hearShort();
       // Those of a process that has ended.
       stock.passOn();
       const balance = stock.balance;
       const plan = rule.look(this.#clock.now(), balance + stock.abandoned, isShort);
-      if (plan.buy > 0) await this.#buy(plan.buy, tenure, rule);
+      if (plan.buy > 0) await this.#buy(plan.buy, epoch, rule);
       else if (plan.lapse > 0) await this.#returnOld(plan.lapse, rule);
-      else if (plan.isQuiet) await this.#sleep(balance, plan.lapseAtUs, tenure);
-      else await office.bell.rest(this.#clock, this.#clock.now() + this.#terms.intervalUs);
+      else if (plan.isQuiet) await this.#sleep(balance, plan.lapseAtUs, epoch);
+      else await leader.event.rest(this.#clock, this.#clock.now() + this.#terms.intervalUs);
       onPurchase();
     }
   }
 
   /** Rests until the clock reaches `untilUs`, again after each ring. */
-  async #restUntil(untilUs: number, tenure: number): Promise<void> {
-    const { office } = this.#stock;
-    while (this.#clock.now() < untilUs && office.isHeldBy(tenure)) {
-      await office.bell.rest(this.#clock, untilUs);
+  async #restUntil(untilUs: number, epoch: number): Promise<void> {
+    const { leader } = this.#stock;
+    while (this.#clock.now() < untilUs && leader.isHeldBy(epoch)) {
+      await leader.event.rest(this.#clock, untilUs);
     }
   }
 
   #command(): number {
     const drawn = checkNumber('random()', this.#random(), { min: 0, max: 1 });
-    // Queued orders are served one after the other anyway.
-    const jitter = this.supply.isQueueing ? 0 : SPREAD * drawn;
+    // Queued purchases are served one after the other anyway.
+    const jitter = this.purchases.isQueueing ? 0 : SPREAD * drawn;
     const nowUs = this.#clock.now();
     this.#nextCommandUs = nowUs + this.#terms.intervalUs * (1 + jitter);
     return nowUs;
   }
 
-  async #buy(wanted: number, tenure: number, rule: BuyingRule): Promise<void> {
+  async #buy(wanted: number, epoch: number, rule: BuyingRule): Promise<void> {
     const askedUs = this.#command();
-    const got = await this.supply.take(wanted);
+    const got = await this.purchases.take(wanted);
     this.#stock.counts.add('purchases', 1);
     this.#stock.counts.add('bought', got);
     // Callers may have returned tokens to the stock during the purchase.
     const room = Math.floor(this.#terms.stock - Math.max(0, this.#stock.balance));
     // A successor buys for the whole stock: a late delivery would exceed it.
-    const delivered = this.#stock.office.isHeldBy(tenure) ? Math.min(got, room) : 0;
+    const delivered = this.#stock.leader.isHeldBy(epoch) ? Math.min(got, room) : 0;
     if (delivered > 0) this.#stock.deliver(delivered);
     const nowUs = this.#clock.now();
     rule.deliver(nowUs, delivered, nowUs - askedUs);
@@ -194,7 +194,7 @@ export class Buyer {
   }
 
   async #giveBack(tokens: number): Promise<void> {
-    this.#stock.counts.add('returned', await this.supply.returnTokens(tokens));
+    this.#stock.counts.add('returned', await this.purchases.returnTokens(tokens));
   }
 
   async #returnOld(tooOld: number, rule: BuyingRule): Promise<void> {
@@ -206,12 +206,12 @@ export class Buyer {
   }
 
   /** Sleeps until a spend. `held` is the balance on which the decision to sleep was based. */
-  async #sleep(held: number, lapseAtUs: number, tenure: number): Promise<void> {
-    const { office } = this.#stock;
-    office.lieDown(tenure);
-    // A spend after lieDown() rings the bell; an earlier one has changed the balance.
-    if (this.#stock.balance === held) await office.bell.rest(this.#clock, lapseAtUs);
-    office.getUp(tenure);
+  async #sleep(held: number, lapseAtUs: number, epoch: number): Promise<void> {
+    const { leader } = this.#stock;
+    leader.lieDown(epoch);
+    // A spend after lieDown() fires the event; an earlier one has changed the balance.
+    if (this.#stock.balance === held) await leader.event.rest(this.#clock, lapseAtUs);
+    leader.getUp(epoch);
   }
 
   /**
@@ -225,7 +225,7 @@ export class Buyer {
 
   async #close(): Promise<void> {
     const left = this.#stock.close();
-    this.supply.close();
+    this.purchases.close();
     await this.#ended;
     await this.#return(left);
   }

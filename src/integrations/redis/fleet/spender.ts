@@ -1,26 +1,75 @@
 import { RateLimitError } from '../../../errors.ts';
 import { checkOptions } from '../../../known-options.ts';
 import type { Waited, WaitOptions } from '../../../limiters/limiter.ts';
+import type { Reservation } from '../../../limiters/reservation.ts';
 import { Described, type Description } from '../../../limiters/state.ts';
 import {
   AT_ONCE,
   checkWait,
   queueFull,
+  timedOut,
   type Wait,
   Waiters,
   waitedSince,
 } from '../../../limiters/waiting.ts';
 import { readFields } from '../../../memory/handle.ts';
 import { checkMade, checkTokens } from '../../../options.ts';
+import { onInstant } from '../../../time/agenda.ts';
 import { attachClock } from '../../../time/attach-clock.ts';
 import type { Clock, ClockHandle } from '../../../time/clock.ts';
-import { checkSource, type TokenSource } from '../token-source.ts';
+import { onAbort } from '../../../time/on-abort.ts';
 import { Buyer } from './buyer.ts';
-import { Deliveries } from './deliveries.ts';
-import type { FleetHandle } from './fleet-handle.ts';
+import type { FleetHandle } from './cell.ts';
 import { Stock } from './stock.ts';
 import { type FleetTermsOptions, readTerms, termsOf } from './terms.ts';
+import { checkSource, type TokenSource } from './token-source.ts';
 import { Watch } from './watch.ts';
+
+/** The options that end a wait early. */
+interface Bounds {
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** The waits of one object for tokens of its stock. */
+class PendingWaits {
+  readonly #stock: Stock;
+  readonly #clock: Clock;
+  readonly #causeOf: () => unknown;
+  readonly #ends = new Set<AbortController>();
+
+  /** @param causeOf returns why the tokens don't arrive, if this thread knows */
+  constructor(stock: Stock, clock: Clock, causeOf: () => unknown) {
+    this.#stock = stock;
+    this.#clock = clock;
+    this.#causeOf = causeOf;
+  }
+
+  /** Resolves when the `n` tokens of a reservation have arrived. */
+  async arrival(reservation: Reservation, n: number, { timeoutMs, signal }: Bounds): Promise<void> {
+    const end = new AbortController();
+    this.#ends.add(end);
+    const unlink = onAbort(signal, (reason) => end.abort(reason));
+    const deadlineUs = this.#clock.now() + timeoutMs * 1000;
+    const late = () => {
+      const cause = this.#causeOf();
+      end.abort(timedOut(n, timeoutMs, cause === undefined ? undefined : { cause }));
+    };
+    const cancel = onInstant(this.#clock, deadlineUs, late);
+    try {
+      await this.#stock.arrival(reservation, { signal: end.signal });
+    } finally {
+      this.#ends.delete(end);
+      unlink();
+      cancel();
+    }
+  }
+
+  /** Rejects all pending waits, the last first: only the last reservation can be cancelled. */
+  reject(reason: Error): void {
+    for (const end of [...this.#ends].reverse()) end.abort(reason);
+  }
+}
 
 /** Options of {@link FleetSpender.attach}. */
 export interface FleetSpenderOptions {
@@ -57,7 +106,7 @@ export class FleetSpender extends Described {
   readonly #waiters = new Waiters();
   readonly #watch: Watch;
   readonly #terms: FleetTermsOptions;
-  readonly #deliveries: Deliveries;
+  readonly #waits: PendingWaits;
   #hasLeft = false;
 
   /** @internal */
@@ -72,7 +121,7 @@ export class FleetSpender extends Described {
     this.clock = clock;
     this.#terms = terms;
     this.#buyer = buyer;
-    this.#deliveries = new Deliveries(stock, clock, () => buyer?.supply.failure);
+    this.#waits = new PendingWaits(stock, clock, () => buyer?.purchases.failure);
     const giveUp = () => (stock.hasName ? this.#endWaits() : stock.closeVacant());
     this.#watch = new Watch(stock, () => this.#waiters.count, giveUp);
     if (buyer === undefined) return;
@@ -136,7 +185,7 @@ export class FleetSpender extends Described {
 
   /** Call when a caller has too few tokens: the buyer's thread may have ended. */
   #lookAfterBuyer(): void {
-    if (this.#buyer === undefined || !this.#buyer.isInOffice) this.#watch.start();
+    if (this.#buyer === undefined || !this.#buyer.isLeader) this.#watch.start();
   }
 
   #closed(): RateLimitError {
@@ -146,7 +195,7 @@ export class FleetSpender extends Described {
   }
 
   #endWaits(): void {
-    this.#deliveries.reject(this.#closed());
+    this.#waits.reject(this.#closed());
   }
 
   /** Closes this object only; the stock stays open for others. @internal */
@@ -194,7 +243,7 @@ export class FleetSpender extends Described {
     const reservation = this.stock.reserve(n);
     try {
       // close() has only woken earlier reservations.
-      if (!this.stock.isClosed) await this.#deliveries.arrival(reservation, n, bounds);
+      if (!this.stock.isClosed) await this.#waits.arrival(reservation, n, bounds);
     } catch (reason) {
       this.stock.abandon(reservation, n);
       throw reason;
@@ -215,7 +264,7 @@ export class FleetSpender extends Described {
   /**
    * Ends the buying in this thread for good, if it has a source. Another thread with a source takes
    * over at once; without one, the fleet bucket is closed within 2 s if callers wait for tokens.
-   * Resolves when tokens on order have been returned or have lapsed. Other calls continue to work.
+   * Resolves when queued purchases have been returned or have lapsed. Other calls continue to work.
    */
   async standDown(): Promise<void> {
     await this.#buyer?.standDown();

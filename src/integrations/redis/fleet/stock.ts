@@ -1,22 +1,39 @@
 import { HandleError } from '../../../errors.ts';
 import { TICKS_PER_MICRO } from '../../../kernel/constants.ts';
+import type { Known } from '../../../known-options.ts';
+import {
+  checkShared,
+  handleOfName,
+  type LimiterHandle,
+  type OpenOptions,
+  openByName,
+  type SharedOptions,
+} from '../../../limiters/opening.ts';
 import type { Reservation } from '../../../limiters/reservation.ts';
+import type { Opener } from '../../../limiters/terms.ts';
 import { TokenBucket } from '../../../limiters/token-bucket.ts';
 import { allocateCell, publishCell } from '../../../memory/cell.ts';
 import type { KernelName } from '../../../memory/handle.ts';
-import { FLEET_STOCK, FLEET_STOCK_BYTES } from '../../../memory/layout/fleet.ts';
+import { FLEET_CELL_BYTES, FLEET_STOCK, FLEET_STOCK_BYTES } from '../../../memory/layout/fleet.ts';
 import { REGION_CLOCK_BYTES } from '../../../memory/layout.ts';
-import type { Region } from '../../../memory/region.ts';
+import { Region } from '../../../memory/region.ts';
 import { isShared } from '../../../memory/shared-memory.ts';
-import type { SleepOptions } from '../../../time/clock.ts';
+import { attachClock } from '../../../time/attach-clock.ts';
+import type { Clock, SleepOptions } from '../../../time/clock.ts';
 import { ManualClock } from '../../../time/manual-clock.ts';
-import { Abandoned } from './abandoned.ts';
-import { FleetCounts } from './counts.ts';
-import { createFleetCell, type FleetCell, signalsIn, termsIn } from './fleet-cell.ts';
-import { type FleetHandle, readFleetHandle } from './fleet-handle.ts';
-import { Members } from './members.ts';
-import { Office } from './office.ts';
-import type { CompleteTerms } from './terms.ts';
+import {
+  createFleetCell,
+  type FleetCell,
+  FleetCounts,
+  type FleetHandle,
+  openFleetCell,
+  readFleetHandle,
+  signalsIn,
+  termsIn,
+} from './cell.ts';
+import { Leader } from './leader.ts';
+import { Abandoned, Members } from './members.ts';
+import { type CompleteTerms, completeTerms, type FleetTermsOptions } from './terms.ts';
 
 /** Int32 index of a signal. */
 const SHORT_AT = FLEET_STOCK.short >> 2;
@@ -27,7 +44,7 @@ const RATE = 1e6;
 const HALF_TICK_US = 1 / (2 * TICKS_PER_MICRO);
 
 /** Options of a stock. */
-export interface StockOptions {
+interface StockOptions {
   readonly region?: Region | undefined;
   readonly kernel?: KernelName | undefined;
   readonly stats?: boolean | undefined;
@@ -49,8 +66,8 @@ function emptyBucket(
  */
 export class Stock {
   readonly bucket: TokenBucket;
-  /** The office of the buyer. */
-  readonly office: Office;
+  /** Elects the thread that buys. */
+  readonly leader: Leader;
   /** Counts of purchases. */
   readonly counts: FleetCounts;
   /** The terms of a stock with a name, the same for all processes. */
@@ -76,7 +93,7 @@ export class Stock {
     this.terms = cell && termsIn(cell);
     this.members = cell && new Members(cell);
     this.#abandoned = new Abandoned(signals);
-    this.office = new Office(signals, cell?.region);
+    this.leader = new Leader(signals, cell?.region);
     this.counts = new FleetCounts(signals);
   }
 
@@ -84,7 +101,7 @@ export class Stock {
   static create(size: number, options: StockOptions): Stock {
     const signals = new SharedArrayBuffer(FLEET_STOCK_BYTES);
     const stock = new Stock(emptyBucket(size, ManualClock.create(), options), signals);
-    stock.office.open();
+    stock.leader.open();
     return stock;
   }
 
@@ -95,7 +112,7 @@ export class Stock {
     const clock = ManualClock.at(region, offset);
     const bucket = emptyBucket(terms.stock, clock, { ...options, region });
     const parts = { bucket: bucket.handle.offset, clock: offset };
-    return createFleetCell(region, parts, terms, (signals) => new Office(signals).open());
+    return createFleetCell(region, parts, terms, (signals) => new Leader(signals).open());
   }
 
   /** @throws HandleError if `handle` is not a fleet bucket's, or its memory is damaged. */
@@ -127,7 +144,7 @@ export class Stock {
 
   /** Whether a thread may buy that has no source here, even if it is blocked for now. */
   get mayBeFilled(): boolean {
-    return this.office.doesBuyerRun === true || this.members?.areElsewhere === true;
+    return this.leader.doesBuyerRun === true || this.members?.areElsewhere === true;
   }
 
   /** Takes the unspent tokens if no fleet bucket has the stock open. Returns their number. */
@@ -202,14 +219,14 @@ export class Stock {
   /** Check after taking tokens: the buyer checks the balance after it has lain down. */
   #isServed(): boolean {
     // After close, the bucket's contents are not tokens; they only wake the waiters.
-    return this.office.rouse();
+    return this.leader.rouse();
   }
 
   /** Tells the buyer that a call found too few tokens, unless the call exceeds the stock. */
   #runShort(n: number): void {
     if (Atomics.load(this.#signals, SHORT_AT) !== 0 || n > this.bucket.limit) return;
     if (Atomics.exchange(this.#signals, SHORT_AT, 1) !== 0) return;
-    if (this.office.rouse()) this.office.bell.ring();
+    if (this.leader.rouse()) this.leader.event.fire();
   }
 
   /** Adds tokens. Waiting callers are served first; tokens beyond the size lapse. */
@@ -219,7 +236,7 @@ export class Stock {
   }
 
   get isClosed(): boolean {
-    return this.office.isClosed || this.hasLeft;
+    return this.leader.isClosed || this.hasLeft;
   }
 
   /** For the buyer: whether a call has found too few tokens since the last check. */
@@ -229,20 +246,77 @@ export class Stock {
 
   /** Closes the stock and wakes all waiters. Returns the tokens left over. */
   close(): number {
-    if (!this.office.close()) return 0;
+    if (!this.leader.close()) return 0;
     const left = this.bucket.consumeOrDrain(this.bucket.limit);
     this.wakeAll();
     return left;
   }
 
-  /** Closes the stock if the office is still vacant. Remaining tokens lapse. */
+  /** Closes the stock if it still has no leader. Remaining tokens lapse. */
   closeVacant(): void {
-    if (this.office.closeVacant()) this.wakeAll();
+    if (this.leader.closeVacant()) this.wakeAll();
   }
 
   /** Wakes all waiters of a closed stock. */
   wakeAll(): void {
     this.deliver(Math.max(0, -this.balance) + 1);
-    this.office.bell.ring();
+    this.leader.event.fire();
   }
+}
+
+type NamedOptions = SharedOptions & FleetTermsOptions;
+
+/** A stock with a name, as a thread has opened it. */
+interface NamedStock {
+  readonly handle: { readonly offset: number };
+  readonly stock: Stock;
+  readonly clock: Clock;
+  /** Whether spends are counted. */
+  readonly stats: boolean;
+}
+
+function open(
+  region: Region,
+  offset: number,
+  clock: Clock,
+  kernel: KernelName | undefined,
+): NamedStock {
+  const cell = openFleetCell(region, offset);
+  const name = { name: '', cell: cell.bucket, clock: cell.clock };
+  const bucket = { ...handleOfName(region, name, 'token-bucket'), kernel };
+  const stock = Stock.open({ zerotime: 'fleet-bucket', bucket, offset });
+  return { handle: { offset }, stock, clock, stats: cell.stats };
+}
+
+function create(options: NamedOptions): NamedStock {
+  const { clock, kernel } = checkShared(options);
+  const region = options.region as Region; // the one of the name
+  const terms = completeTerms(options);
+  return open(region, Stock.createIn(region, terms, options), clock, kernel);
+}
+
+function attach(handle: LimiterHandle<'fleet-bucket'>): NamedStock {
+  const { memory, path, process, offset, clock, kernel } = handle;
+  const region = Region.of(memory, path, process);
+  return open(region, offset, attachClock(clock, region), kernel);
+}
+
+const cell: Opener = (region, offset) => ({
+  place: { region, offset, bytes: FLEET_CELL_BYTES },
+  terms: { ...termsIn(openFleetCell(region, offset)) },
+});
+
+/** Opens the stock of a name in a region, and creates it if nobody has. */
+export function openNamedStock(
+  region: Region,
+  name: string,
+  options: OpenOptions<NamedOptions>,
+  known: Known<NamedOptions>,
+): NamedStock {
+  const made = { create, attach };
+  const maker = { kind: 'fleet-bucket', cell, changeable: [], known, made } as const;
+  const isLocal = options.whenUnreachable === 'local';
+  // A stock without a local share has neither.
+  const given = isLocal ? options : { ...options, rate: undefined, processes: undefined };
+  return openByName(maker, region, name, given);
 }

@@ -3,7 +3,7 @@ import type { Stock } from './stock.ts';
 /** Time between two checks. Each check asks the buyer for a sign of life. */
 const LOOK_MS = 200;
 /**
- * Checks without a sign of life until the office is declared vacant. Its buyer may only be blocked.
+ * Checks without a sign of life until the epoch is ended. The leader may only be blocked.
  */
 const SILENT_LOOKS = 4;
 /** Further checks without a successor until callers are refused, if the buyer has ended. */
@@ -43,34 +43,34 @@ export class Watch {
     this.#isRunning = true;
     this.#silentLooks = 0;
     this.#vacantLooks = 0;
-    this.#beats = this.#stock.office.beats;
+    this.#beats = this.#stock.leader.beats;
     this.#ask();
   }
 
   #ask(): void {
-    this.#stock.office.bell.ring();
+    this.#stock.leader.event.fire();
     setTimeout(() => this.#look(), LOOK_MS).unref();
   }
 
   #look(): void {
-    const { office } = this.#stock;
+    const { leader } = this.#stock;
     // The thread that closed the stock may have ended before it woke the waiters.
-    if (office.isClosed && this.#waiting() > 0) this.#stock.wakeAll();
+    if (leader.isClosed && this.#waiting() > 0) this.#stock.wakeAll();
     if (this.#stock.hasLeft) this.#giveUp();
     this.#looksLeft--;
     this.#isRunning = !this.#stock.isClosed && (this.#looksLeft > 0 || this.#waiting() > 0);
     if (!this.#isRunning) return;
     // The buyer may be stopped.
     this.#stock.passOn();
-    const { tenure, beats } = office;
+    const { epoch, beats } = leader;
     if (beats !== this.#beats) {
       this.#beats = beats;
       this.#silentLooks = 0;
       this.#vacantLooks = 0;
-    } else if (!office.isVacant) {
+    } else if (!leader.isVacant) {
       this.#silentLooks++;
-      const isGone = this.#silentLooks >= SILENT_LOOKS || office.doesBuyerRun === false;
-      if (isGone) office.vacate(tenure);
+      const isGone = this.#silentLooks >= SILENT_LOOKS || leader.doesBuyerRun === false;
+      if (isGone) leader.vacate(epoch);
     } else {
       this.#vacantLooks++;
       if (this.#vacantLooks >= VACANT_LOOKS && !this.#stock.mayBeFilled) {

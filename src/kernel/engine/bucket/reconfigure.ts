@@ -19,12 +19,12 @@ import {
   ticksPerMicro,
   ticksPerToken,
 } from './limit';
-import { generationOf, isStill, limitOf, readRecord, recordAt } from './record';
+import { epochOf, isStill, limitOf, readRecord, recordAt } from './record';
 import {
   claimRecord,
   claimUnseen,
   isClaimed,
-  nextGeneration,
+  nextEpoch,
   NONE,
   publishRecord,
   put32,
@@ -52,10 +52,10 @@ import {
   RECORD_burst,
   RECORD_COUNT,
   RECORD_fillTicks,
-  RECORD_generation,
+  RECORD_epoch,
   RECORD_originUs,
   RECORD_pace,
-  RECORD_tenure,
+  RECORD_liveEpoch,
   RECORD_ticksPerToken,
   RETURN_ATTEMPTS,
   SAME_INTERVAL,
@@ -107,13 +107,13 @@ export function gridOf(nowUs: f64): f64 {
 }
 
 /**
- * How far a record's origin is before the instant at which it went live. Successive generations
+ * How far a record's origin is before the instant at which it went live. Successive epochs
  * differ, so that a word rarely recurs under another record of the same index.
  */
-export function originOffsetUs(fill: f64, perMicro: f64, generation: i32): f64 {
-  if (fill == 0) return (generation % ORIGIN_PLACES) * ORIGIN_STEP_US;
+export function originOffsetUs(fill: f64, perMicro: f64, epoch: i32): f64 {
+  if (fill == 0) return (epoch % ORIGIN_PLACES) * ORIGIN_STEP_US;
   const places = min(ORIGIN_PLACES as f64, max(1, floor((MAX_ORIGIN_TICKS as f64) / fill)));
-  return ((generation % (places as i32)) as f64) * (fill / perMicro);
+  return ((epoch % (places as i32)) as f64) * (fill / perMicro);
 }
 
 /** Keeps the origin of the limit read. */
@@ -122,8 +122,8 @@ export function keepOrigin(): void {
 }
 
 /** Places the origin shortly before `gridUs`: now, or a fill of the previous limit. */
-export function placeOrigin(gridUs: f64, generation: i32): void {
-  newOriginUs = gridUs - originOffsetUs(newFillTicks, newTicksPerMicro, generation);
+export function placeOrigin(gridUs: f64, epoch: i32): void {
+  newOriginUs = gridUs - originOffsetUs(newFillTicks, newTicksPerMicro, epoch);
 }
 
 /** Computes the token index at the origin of the new record, for a change at an instant. */
@@ -148,16 +148,16 @@ export function writeLimit(at: usize): void {
 
 /**
  * Fills a claimed record, after the token index at its origin was computed. `limit` is the
- * generation with which its limit came into force. The generation is written last: 0 means "being
+ * epoch with which its limit came into force. The epoch is written last: 0 means "being
  * written".
  */
-export function writeRecord(cell: usize, place: i32, generation: i32, limit: i32): void {
+export function writeRecord(cell: usize, place: i32, epoch: i32, limit: i32): void {
   const at = recordAt(cell, place);
-  put32(at + RECORD_generation, 0);
+  put32(at + RECORD_epoch, 0);
   writeLimit(at);
   put32(cell + BUCKET_limits + (place << 2), limit);
-  put32(at + RECORD_tenure, generation);
-  put32(at + RECORD_generation, generation);
+  put32(at + RECORD_liveEpoch, epoch);
+  put32(at + RECORD_epoch, epoch);
 }
 
 // Changes the limit in force: one exchange of the word makes a new configuration record live.
@@ -171,7 +171,7 @@ let senseless: bool = false;
 function readLive(cell: usize): i64 {
   while (true) {
     const word = load64(cell + CELL_word);
-    const sound = readRecord(cell, word) && generationOf(cell, word) != 0 && isFinite(originUs);
+    const sound = readRecord(cell, word) && epochOf(cell, word) != 0 && isFinite(originUs);
     if (isStill(cell, word)) {
       senseless = !sound;
       return word;
@@ -179,9 +179,9 @@ function readLive(cell: usize): i64 {
   }
 }
 
-/** Announces that another record may go live from now on: see Tenure in the host's cell.ts. */
-export function endTenure(cell: usize, word: i64): void {
-  store32(recordAt(cell, (word & INDEX_MASK) as usize) + RECORD_tenure, 0);
+/** Announces that another record may go live from now on: see LimitEpoch in the host's cell.ts. */
+export function endEpoch(cell: usize, word: i64): void {
+  store32(recordAt(cell, (word & INDEX_MASK) as usize) + RECORD_liveEpoch, 0);
 }
 
 /** The bucket's contents in ticks of the record read. May exceed the burst after idling. */
@@ -200,12 +200,12 @@ export function withinSpan(ticks: i64): i64 {
   return max(-MAX_SPAN_TICKS, min(MAX_SPAN_TICKS, ticks));
 }
 
-/** Instead of a generation: any live record. */
+/** Instead of an epoch: any live record. */
 const ANY = 0;
 
-/** The word that {@link look} loaded before the host read its clock, and its record's generation. */
+/** The word that {@link look} loaded before the host read its clock, and its record's epoch. */
 let seen: i64 = 0;
-let seenGeneration: i32 = 0;
+let seenEpoch: i32 = 0;
 /** Whether the word must be the one seen, rather than one of the same record. */
 let isBound: bool = false;
 
@@ -215,11 +215,11 @@ let isBound: bool = false;
  */
 export function look(cell: usize): void {
   seen = load64(cell + CELL_word);
-  seenGeneration = generationOf(cell, seen);
+  seenEpoch = epochOf(cell, seen);
 }
 
-function isAsSeen(word: i64, generation: i32): bool {
-  return generation == seenGeneration && (!isBound || word == seen);
+function isAsSeen(word: i64, epoch: i32): bool {
+  return epoch == seenEpoch && (!isBound || word == seen);
 }
 
 /** Why a change of this word must not be published, or DONE. */
@@ -237,26 +237,26 @@ let nowTicks: i64 = 0;
  * indices, and `returned` ticks arrive at once. False if the clock is invalid.
  */
 function prepare(cell: usize, place: i32, word: i64, nowUs: f64, onlyOf: i32, returned: i64): bool {
-  const generation = nextGeneration(cell + BUCKET_sequence);
-  placeOrigin(gridOf(nowUs), generation);
+  const epoch = nextEpoch(cell + BUCKET_sequence);
+  placeOrigin(gridOf(nowUs), epoch);
   if (!isFinite(newOriginUs)) return false;
   nowTicks = newTick(nowUs);
   carryIndex(nowUs, returned);
-  writeRecord(cell, place, generation, onlyOf == ANY ? generation : limitOf(cell, word));
+  writeRecord(cell, place, epoch, onlyOf == ANY ? epoch : limitOf(cell, word));
   return true;
 }
 
 /**
  * Makes a new record live with one exchange, which also carries over the tokens, and frees the old
- * record. ANY converts the tokens, if the word is as seen. A generation keeps their ticks and adds the returned ones, and
- * the record goes live only if that generation is still live.
+ * record. ANY converts the tokens, if the word is as seen. An epoch keeps their ticks and adds the returned ones, and
+ * the record goes live only if that epoch is still live.
  */
 function publish(cell: usize, nowUs: f64, attempts: i32, onlyOf: i32, returned: i64): f64 {
   let place = claimRecord(cell, cell + BUCKET_claims, attempts);
   let before = 0;
   while (place != NONE) {
     const word = readLive(cell);
-    const live = generationOf(cell, word);
+    const live = epochOf(cell, word);
     let failure = refusalOf(word, live, onlyOf);
     if (failure == DONE && live != before) {
       before = live;
@@ -268,7 +268,7 @@ function publish(cell: usize, nowUs: f64, attempts: i32, onlyOf: i32, returned: 
     }
     // End it before the exchange: if this thread is terminated in between, no observer misses a
     // change.
-    endTenure(cell, word);
+    endEpoch(cell, word);
     const held =
       onlyOf == ANY ? keptTicks(heldTicks(word, nowUs)) : sameTicks(word, nowUs, returned);
     const next = ((nowTicks - withinSpan(held)) << INDEX_BITS) | (place as i64);
@@ -295,12 +295,12 @@ export function createBucket(
   initial: f64,
 ): f64 {
   newLimit(rateOrInterval, most, perToken, fill);
-  const generation = nextGeneration(cell + BUCKET_sequence);
-  placeOrigin(nowUs, generation);
+  const epoch = nextEpoch(cell + BUCKET_sequence);
+  placeOrigin(nowUs, epoch);
   if (!isFinite(newOriginUs)) return DAMAGED;
   startIndex();
   claimUnseen(cell + BUCKET_claims);
-  writeRecord(cell, 0, generation, generation);
+  writeRecord(cell, 0, epoch, epoch);
   const zeroTime = newTick(nowUs) - ticksUp(initial, perToken);
   exchange64(cell + CELL_word, 0, zeroTime << INDEX_BITS);
   return DONE;
@@ -328,15 +328,15 @@ export function reconfigure(
 const GONE = 0;
 const INVALID = -1;
 
-/** Prepares a record with the limit of a word's record. Returns its generation, GONE or INVALID. */
+/** Prepares a record with the limit of a word's record. Returns its epoch, GONE or INVALID. */
 function sameLimit(cell: usize, word: i64): i32 {
-  const generation = generationOf(cell, word);
-  const isSound = generation != 0 && readRecord(cell, word);
+  const epoch = epochOf(cell, word);
+  const isSound = epoch != 0 && readRecord(cell, word);
   // If the word has changed, the fields may be from two records. Look once: it may change back.
   if (!isStill(cell, word)) return GONE;
   if (!isSound) return INVALID;
   newLimit(pace, burst, ticksPerToken, fillTicks);
-  return generation;
+  return epoch;
 }
 
 /**
@@ -344,8 +344,8 @@ function sameLimit(cell: usize, word: i64): i32 {
  * call tries again. Held ticks are not capped, so threads with older clock readings see no change.
  */
 export function renew(cell: usize, word: i64, nowUs: f64): void {
-  const generation = sameLimit(cell, word);
-  if (generation > 0) publish(cell, nowUs, RECORD_COUNT, generation, 0);
+  const epoch = sameLimit(cell, word);
+  if (epoch > 0) publish(cell, nowUs, RECORD_COUNT, epoch, 0);
 }
 
 /**
@@ -353,7 +353,7 @@ export function renew(cell: usize, word: i64, nowUs: f64): void {
  * the word's record is no longer live, BUSY if no record is free.
  */
 export function bringForward(cell: usize, word: i64, nowUs: f64, tokens: f64): f64 {
-  const generation = sameLimit(cell, word);
-  if (generation <= 0) return generation == GONE ? SUPERSEDED : DAMAGED;
-  return publish(cell, nowUs, RETURN_ATTEMPTS, generation, ticksDown(tokens, ticksPerToken));
+  const epoch = sameLimit(cell, word);
+  if (epoch <= 0) return epoch == GONE ? SUPERSEDED : DAMAGED;
+  return publish(cell, nowUs, RETURN_ATTEMPTS, epoch, ticksDown(tokens, ticksPerToken));
 }

@@ -4,7 +4,7 @@ import {
   CELL_word,
   INDEX_MASK,
   RECORD_BYTES,
-  RECORD_generation,
+  RECORD_epoch,
   RECORDS_AT,
 } from '../constants';
 import { fetchLimit, readLimit } from './limit';
@@ -14,8 +14,8 @@ import { fetchLimit, readLimit } from './limit';
 /** The cell whose record is cached; 0 if another record has been read since. */
 let knownCell: usize = 0;
 let knownIndex: i64 = 0;
-export let knownGeneration: i32 = 0;
-/** The generation with which its limit came into force. */
+export let knownEpoch: i32 = 0;
+/** The epoch with which its limit came into force. */
 export let knownLimit: i32 = 0;
 /** The cell's word as this thread last read or wrote it, and the clock reading of that call. */
 export let knownWord: i64 = 0;
@@ -39,19 +39,19 @@ export function readRecord(cell: usize, word: i64): bool {
 }
 
 /**
- * Caches the live record, read after its generation, for this and later calls; false if invalid. It
+ * Caches the live record, read after its epoch, for this and later calls; false if invalid. It
  * may mix two records until a word {@link isKnown}.
  */
 export function learn(cell: usize, nowUs: f64): bool {
   while (true) {
     const word = load64(cell + CELL_word);
-    const generation = generationOf(cell, word);
+    const epoch = epochOf(cell, word);
     forget();
-    if (generation != 0 && fetchLimit(recordOf(cell, word))) {
+    if (epoch != 0 && fetchLimit(recordOf(cell, word))) {
       knownCell = cell;
       knownIndex = word & INDEX_MASK;
       remember(word, nowUs);
-      knownGeneration = generation;
+      knownEpoch = epoch;
       knownLimit = limitOf(cell, word);
       return true;
     }
@@ -73,21 +73,20 @@ export function isLearnt(cell: usize): bool {
 }
 
 /**
- * Whether a word names the cached record. The generation is read after the word, and a record is
- * written before the word that publishes it, so a new generation means that the word has changed.
+ * Whether a word names the cached record. The epoch is read after the word, and a record is
+ * written before the word that publishes it, so a new epoch means that the word has changed.
  */
 export function isKnown(cell: usize, word: i64): bool {
   return (
-    (word & INDEX_MASK) == knownIndex &&
-    readI32(recordOf(cell, word) + RECORD_generation) == knownGeneration
+    (word & INDEX_MASK) == knownIndex && readI32(recordOf(cell, word) + RECORD_epoch) == knownEpoch
   );
 }
 
-export function generationOf(cell: usize, word: i64): i32 {
-  return load32(recordOf(cell, word) + RECORD_generation);
+export function epochOf(cell: usize, word: i64): i32 {
+  return load32(recordOf(cell, word) + RECORD_epoch);
 }
 
-/** The generation with which the limit that a word names came into force. */
+/** The epoch with which the limit that a word names came into force. */
 export function limitOf(cell: usize, word: i64): i32 {
   return load32(cell + BUCKET_limits + (((word & INDEX_MASK) as usize) << 2));
 }

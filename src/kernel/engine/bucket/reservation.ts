@@ -3,10 +3,10 @@ import { joined } from '../arithmetic';
 import { fillTicks, findIndex, originUs, tickOf, ticksPerMicro } from './limit';
 import { originOffsetUs } from './reconfigure';
 import {
-  generationOf,
+  epochOf,
   isLearnt,
   isStill,
-  knownGeneration,
+  knownEpoch,
   knownLimit,
   knownUs,
   limitOf,
@@ -23,26 +23,26 @@ export function findPromise(): void {
   findIndex(written >> INDEX_BITS);
 }
 
-/** The generations of the record that admitted it and of that record's limit. */
-export function promiseGeneration(): i32 {
-  return knownGeneration;
+/** The epochs of the record that admitted it and of that record's limit. */
+export function promiseEpoch(): i32 {
+  return knownEpoch;
 }
 
 export function promiseLimit(): i32 {
   return knownLimit;
 }
 
-let generation: i32 = 0;
+let epoch: i32 = 0;
 let liveSince: f64 = 0;
 
 export function leaveLive(live: i32, sinceUs: f64): void {
-  generation = live;
+  epoch = live;
   liveSince = sinceUs;
 }
 
-/** The generation of the live record, and the instant at which it went live. */
-export function liveGeneration(): i32 {
-  return generation;
+/** The epoch of the live record, and the instant at which it went live. */
+export function liveEpoch(): i32 {
+  return epoch;
 }
 
 export function liveSinceUs(): f64 {
@@ -52,7 +52,7 @@ export function liveSinceUs(): f64 {
 /** Reads the live record; false if it is invalid. */
 function readLive(cell: usize, word: i64): bool {
   if (!readRecord(cell, word)) return false;
-  const live = generationOf(cell, word);
+  const live = epochOf(cell, word);
   leaveLive(live, originUs + originOffsetUs(fillTicks, ticksPerMicro, live));
   return true;
 }

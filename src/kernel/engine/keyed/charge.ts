@@ -7,7 +7,7 @@ import {
   BEATEN,
   beginClaims,
   commit,
-  forgotten,
+  watermark,
   hasRoom,
   leave,
   NO_ROOM,
@@ -32,7 +32,7 @@ import {
   zeroTimeOf,
 } from './state';
 import { find, identityOf, isLive, NONE, seek, STATE, tagOf, tagOfOwner } from './table';
-import { beginRaces, leaveEntry, leaveWord, loseRace } from '../results';
+import { beginExchanges, leaveEntry, leaveWord, failExchange } from '../results';
 
 // Charges a key's bucket, and creates it if the key has none.
 
@@ -57,7 +57,7 @@ export function openCharges(entry: usize): void {
 export function begin(high: u32, low: u32, nowUs: f64): bool {
   seek(high, low);
   beginClaims();
-  beginRaces();
+  beginExchanges();
   // A call that finds the limits changed since, when it has read what it decides on, renews them.
   if (known < 0) return renew(nowUs);
   setInstant(nowUs);
@@ -141,13 +141,13 @@ function charge(entry: usize, identity: i64, cost: i64, maxWait: f64, only: i64)
         // The entry was reclaimed, so this charged another key's bucket: undo it. If that bucket
         // was charged again since, its key loses the tokens, and no call is admitted for them.
         exchange64(entry + STATE, next, state);
-        loseRace();
+        failExchange();
         return AGAIN;
       }
       leaveCharge(entry, identity, next, nowTicks - zeroTime - added);
       return wait;
     }
-    loseRace();
+    failExchange();
     state = seen;
   }
 }
@@ -184,7 +184,7 @@ function insert(cost: i64, maxWait: f64): f64 {
  * reclaimed, because that bucket may have been this key's.
  */
 export function zeroTimeAtFirstSight(): i64 {
-  const gone = forgotten();
+  const gone = watermark();
   if (gone <= unitsBefore(instantUs)) return restNow();
   // A later time is known, so this call's time is old, or the clock was set back.
   renewInstant();

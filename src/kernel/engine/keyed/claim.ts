@@ -1,5 +1,5 @@
 import { add64, exchange64, load64 } from '../accesses';
-import { KEYED_forgotten, KEYED_reclaimed, NAMED, TRANSIT } from '../constants';
+import { KEYED_watermark, KEYED_reclaimed, NAMED, TRANSIT } from '../constants';
 import {
   after,
   BYTES,
@@ -19,7 +19,7 @@ import {
   tagOf,
 } from './table';
 import { freed, fullAt, heldAfter, isUnused } from './word';
-import { loseRace } from '../results';
+import { failExchange } from '../results';
 
 // Gives an entry to a key in five steps: take (put the entry in transit, under a ticket that is
 // never reused), publish (write the identity), name (mark the state as named), look for rivals,
@@ -36,7 +36,7 @@ let cell: usize = 0;
 let looks: i32 = 0;
 /** The state of the entry in transit that this call waits for, and its remaining looks. */
 let awaited: i64 = 0;
-let patience: i32 = 0;
+let retryLimit: i32 = 0;
 /**
  * False once this call has taken over or lost an entry; otherwise two calls could alternate
  * forever.
@@ -69,8 +69,8 @@ function exchangeState(entry: usize, from: i64, to: i64): bool {
 }
 
 /** Invariant: no reclaimed bucket was full later than this. */
-export function forgotten(): i64 {
-  return load64(cell + KEYED_forgotten);
+export function watermark(): i64 {
+  return load64(cell + KEYED_watermark);
 }
 
 /** The number of entries reclaimed from buckets that were full again. */
@@ -80,9 +80,9 @@ export function reclaimed(): f64 {
 
 function forget(full: i64, floor: i64): void {
   while (true) {
-    const before = forgotten();
+    const before = watermark();
     if (before >= full) return;
-    if (exchange64(cell + KEYED_forgotten, before, floor) == before) return;
+    if (exchange64(cell + KEYED_watermark, before, floor) == before) return;
   }
 }
 
@@ -126,16 +126,16 @@ function adopt(entry: usize, state: i64): i32 {
 function takeOver(entry: usize, state: i64): i32 {
   if (state != awaited) {
     awaited = state;
-    patience = looks;
+    retryLimit = looks;
   }
-  if (patience-- > 0) return BEATEN;
+  if (retryLimit-- > 0) return BEATEN;
   return mayTakeOver ? claim(entry, state) : NO_ROOM;
 }
 
 function claim(entry: usize, state: i64): i32 {
   const mine = heldAfter(entry, state);
   if (!exchangeState(entry, state, mine)) {
-    loseRace();
+    failExchange();
     return BEATEN;
   }
   held = mine;
@@ -150,13 +150,13 @@ function contest(entry: usize): i32 {
     taken = entry;
     return TAKEN;
   }
-  loseRace();
+  failExchange();
   return BEATEN;
 }
 
 /** Another thread has taken, freed or finished this thread's entry. */
 function overtaken(): i32 {
-  loseRace();
+  failExchange();
   mayTakeOver = false;
   return BEATEN;
 }

@@ -35,11 +35,11 @@ import {
   FIRST_SIGHT,
   isFree,
   reports,
-  reportSurvey,
-  survey,
+  reportDecision,
+  decideFrom,
   tokens,
-} from './survey';
-import { beginRaces, failBecause, forgetEntry, leaveEntry, loseRace } from '../results';
+} from './decision';
+import { beginExchanges, failBecause, forgetEntry, leaveEntry, failExchange } from '../results';
 
 // Changes the zero-times of an entry by one exchange of its state. No state recurs, so while the
 // state is unchanged, its slot and the entry's owner are unchanged too. A call takes or checks its
@@ -68,7 +68,7 @@ export function openCharges(entry: usize, hasKeys: bool): void {
  * sets. False after a failure.
  */
 export function begin(high: u32, low: u32, nowUs: f64): bool {
-  beginRaces();
+  beginExchanges();
   if (isKeyed) {
     seek(high, low);
     beginClaims();
@@ -169,8 +169,8 @@ function charge(entry: usize, only: i64): f64 {
     const opened = openEntry(entry, state);
     if (opened != 0) return opened;
     const slot = slotOf(entry, state);
-    const wait = survey(slotAt(slot));
-    if (reports) reportSurvey(wait);
+    const wait = decideFrom(slotAt(slot));
+    if (reports) reportDecision(wait);
     if (wait < 0 || isFree || (only != ANY && state != only)) {
       const again = load64(entry + STATE);
       if (again == state) return isFree ? 0 : wait == NEVER ? NEVER : LATER;
@@ -184,7 +184,7 @@ function charge(entry: usize, only: i64): f64 {
       leaveEntry(entry, identity);
       return wait;
     }
-    loseRace();
+    failExchange();
     state = seen;
   }
 }
@@ -198,8 +198,8 @@ function insert(): f64 {
   if (outcome == SENSELESS) return DAMAGED;
   const entry = taken;
   const slot = slotOf(entry, held);
-  const wait = survey(FIRST_SIGHT);
-  if (reports) reportSurvey(wait);
+  const wait = decideFrom(FIRST_SIGHT);
+  if (reports) reportDecision(wait);
   // After the entry was taken: a change of the limits frees every entry that it finds in transit.
   const isStale = !isInForce() || !takeSpare();
   if (wait < 0 || isFree || isStale || !isSlot(slot)) {

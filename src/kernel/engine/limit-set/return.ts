@@ -40,7 +40,7 @@ import {
   writeLast,
   zeroTimeAt,
 } from './slot';
-import { addedTo, isPromised, lastMoved, newIndex, tokens } from './survey';
+import { addedTo, isPromised, lastMoved, newIndex, tokens } from './decision';
 import { failBecause, failed } from '../results';
 
 // Moves zero-times back: returned tokens, and cancelled admissions. And when promises are due.
@@ -187,7 +187,7 @@ export function dueUs(
   indexLow: i32,
   indexHigh: i32,
   virtual: f64,
-  epoch: i32,
+  anchor: i32,
 ): f64 {
   if (!begin(high, low, 0)) return NaN;
   const at = (entry as usize) << 3;
@@ -201,7 +201,7 @@ export function dueUs(
       failBecause(opened == AGAIN ? DAMAGED : opened);
       return end(NaN);
     }
-    const due = dueIn(slotAt(slotOf(at, state)), joined(indexLow, indexHigh), virtual, epoch);
+    const due = dueIn(slotAt(slotOf(at, state)), joined(indexLow, indexHigh), virtual, anchor);
     if (load64(at + STATE) == state) return end(due);
   }
 }

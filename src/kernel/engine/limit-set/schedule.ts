@@ -1,6 +1,6 @@
 import { load32, peek64, peekF64, writeI64 } from '../accesses';
 import { scale, ticksUp } from '../arithmetic';
-import { MAX_SPAN_TICKS, SCHEDULE_atUs, SCHEDULE_epoch, SCHEDULE_lowered } from '../constants';
+import { MAX_SPAN_TICKS, SCHEDULE_atUs, SCHEDULE_anchor, SCHEDULE_lowered } from '../constants';
 import { SCHEDULE_slope, SCHEDULE_upTo, SCHEDULE_virtualAt } from '../constants';
 import {
   burstOf,
@@ -40,8 +40,8 @@ import {
 //
 // A promise keeps its virtual instant. Without a schedule, that is its real one. A schedule maps
 // virtual to real instants: real = at + (virtual - virtualAt) * slope. Virtual instants up to
-// virtualAt were due at `at`. A promise also keeps the index of its last token and the epoch of the
-// schedule. Where the epoch has changed since, its virtual instant is index - upTo, in tokens.
+// virtualAt were due at `at`. A promise also keeps the index of its last token and the anchor of the
+// schedule. Where the anchor has changed since, its virtual instant is index - upTo, in tokens.
 //
 // A change at T while tokens are promised takes the earlier of two schedules:
 //   stretch: all distances grow by the largest old rate / new rate, and each limit holds at the
@@ -58,7 +58,7 @@ let atUs: f64 = 0;
 let virtualAt: f64 = 0;
 let slope: f64 = 1;
 let upTo: i64 = 0;
-let epoch: i32 = 0;
+let anchor: i32 = 0;
 let frozen: bool = false;
 /** Whole tokens by which bursts were lowered since one of the pending promises may have been made. */
 let lowered: i32 = 0;
@@ -69,7 +69,7 @@ function read(slot: usize): void {
   virtualAt = peekF64(at + SCHEDULE_virtualAt);
   slope = peekF64(at + SCHEDULE_slope);
   upTo = peek64(at + SCHEDULE_upTo);
-  epoch = load32(at + SCHEDULE_epoch);
+  anchor = load32(at + SCHEDULE_anchor);
   const rest = load32(at + SCHEDULE_lowered);
   frozen = rest < 0;
   lowered = rest & i32.MAX_VALUE;
@@ -85,23 +85,23 @@ function readOrStart(slot: usize, nowUs: f64): void {
   virtualAt = nowUs;
   slope = 1;
   upTo = 0;
-  epoch = 0;
+  anchor = 0;
   frozen = false;
   lowered = 0;
 }
 
-/** Begins an epoch, in which the last promise so far has the virtual instant 0. */
+/** Sets an anchor, from which the last promise so far has the virtual instant 0. */
 function begin(slot: usize, us: f64, pending: f64, next: f64): void {
   atUs = us;
   virtualAt = -pending;
   slope = next;
   upTo = indexOf(slot);
-  epoch = known;
+  anchor = known;
   lowered = 0;
 }
 
 function write(): void {
-  writeSchedule(atUs, virtualAt, slope, upTo, epoch, lowered, frozen);
+  writeSchedule(atUs, virtualAt, slope, upTo, anchor, lowered, frozen);
 }
 
 function virtualOf(us: f64): f64 {
@@ -119,16 +119,16 @@ export function isFrozen(slot: usize): bool {
   return hasSchedule(slot) && load32(scheduleAt(slot) + SCHEDULE_lowered) < 0;
 }
 
-// The last promise: its virtual instant, and the epoch of its schedule.
+// The last promise: its virtual instant, and the anchor of its schedule.
 let promisedAt: f64 = 0;
-let promisedEpoch: i32 = 0;
+let promisedAnchor: i32 = 0;
 
 export function promiseVirtual(): f64 {
   return promisedAt;
 }
 
-export function promiseEpoch(): i32 {
-  return promisedEpoch;
+export function promiseAnchor(): i32 {
+  return promisedAnchor;
 }
 
 /**
@@ -138,7 +138,7 @@ export function promiseEpoch(): i32 {
 export function promise(slot: usize, us: f64, nowUs: f64): bool {
   const freezes = isPaused && !isFrozen(slot);
   promisedAt = us;
-  promisedEpoch = 0;
+  promisedAnchor = 0;
   if (!freezes && !hasSchedule(slot)) return false;
   readOrStart(slot, nowUs);
   if (!frozen && lastUsOf(slot) <= nowUs) lowered = 0;
@@ -148,7 +148,7 @@ export function promise(slot: usize, us: f64, nowUs: f64): bool {
     frozen = true;
   }
   promisedAt = virtualOf(us);
-  promisedEpoch = epoch;
+  promisedAnchor = anchor;
   write();
   return true;
 }
@@ -157,11 +157,11 @@ export function promise(slot: usize, us: f64, nowUs: f64): bool {
 export let isPast: bool = false;
 
 /** When a promise is due by the schedule of a slot; Infinity while it is frozen. */
-export function dueIn(slot: usize, index: i64, virtual: f64, inEpoch: i32): f64 {
+export function dueIn(slot: usize, index: i64, virtual: f64, itsAnchor: i32): f64 {
   isPast = false;
   if (!hasSchedule(slot)) return virtual;
   read(slot);
-  const rest = inEpoch == epoch ? virtual - virtualAt : tokensBefore(index) - virtualAt;
+  const rest = itsAnchor == anchor ? virtual - virtualAt : tokensBefore(index) - virtualAt;
   isPast = !(rest > 0);
   if (isPast) return atUs;
   return frozen ? Infinity : atUs + rest * slope;
@@ -242,7 +242,7 @@ export function convert(slot: usize): void {
     writeI64(zeroTimeAt(spareAt, i), tickOf(to, changedUs) - held);
   }
   if (isScheduled) {
-    // All promises were due. A new epoch keeps slopes from multiplying.
+    // All promises were due. A new anchor keeps slopes from multiplying.
     read(slot);
     begin(slot, changedUs, 0, 1);
     write();
@@ -288,7 +288,7 @@ function reschedule(slot: usize, old: usize, changedUs: f64): void {
   pending = pending == Infinity ? 0 : pending + (lowered as f64);
   virtualAt = virtualOf(presentUs);
   // At most the tokens that the last restart has not granted yet, if it has not granted all.
-  if (epoch != 0 && virtualAt < 0) pending = min(pending, tokensBefore(indexOf(slot)) - virtualAt);
+  if (anchor != 0 && virtualAt < 0) pending = min(pending, tokensBefore(indexOf(slot)) - virtualAt);
   const perToken = 1e6 / slowest;
   const isCoarse = abs(virtualAt) * slope * stretch > COARSEST;
   const restarts = isCoarse || !(left * stretch <= pending * perToken);

@@ -4,7 +4,7 @@ import {
   CELL_nonce,
   LIVE,
   SCHEDULE_atUs,
-  SCHEDULE_epoch,
+  SCHEDULE_anchor,
   SCHEDULE_lowered,
   SCHEDULE_slope,
   SCHEDULE_upTo,
@@ -226,7 +226,7 @@ export function copySchedule(slot: usize): void {
   writeI64(to + SCHEDULE_virtualAt, peek64(from + SCHEDULE_virtualAt));
   writeI64(to + SCHEDULE_slope, peek64(from + SCHEDULE_slope));
   writeI64(to + SCHEDULE_upTo, peek64(from + SCHEDULE_upTo));
-  writeI64(to + SCHEDULE_epoch, peek64(from + SCHEDULE_epoch));
+  writeI64(to + SCHEDULE_anchor, peek64(from + SCHEDULE_anchor));
 }
 
 /** Writes the spare slot's schedule. The sign of `lowered` says whether it is frozen. */
@@ -235,7 +235,7 @@ export function writeSchedule(
   virtualAt: f64,
   slope: f64,
   upTo: i64,
-  epoch: i32,
+  anchor: i32,
   lowered: i32,
   isFrozen: bool,
 ): void {
@@ -244,7 +244,7 @@ export function writeSchedule(
   writeF64(to + SCHEDULE_virtualAt, virtualAt);
   writeF64(to + SCHEDULE_slope, slope);
   writeI64(to + SCHEDULE_upTo, upTo);
-  writeI64(to + SCHEDULE_epoch, joined(epoch, isFrozen ? lowered | i32.MIN_VALUE : lowered));
+  writeI64(to + SCHEDULE_anchor, joined(anchor, isFrozen ? lowered | i32.MIN_VALUE : lowered));
 }
 
 /** A zero-time of the spare slot. */

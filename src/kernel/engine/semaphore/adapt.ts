@@ -1,4 +1,13 @@
-import { add32, add64, exchange32, exchange64, load32, load64, readI64 } from '../accesses';
+import {
+  add32,
+  add64,
+  exchange32,
+  exchange64,
+  load32,
+  load64,
+  readI32,
+  readI64,
+} from '../accesses';
 import {
   ADAPT_dropped,
   ADAPT_droppedEver,
@@ -14,28 +23,28 @@ import {
   LATENCY_CAP,
   SEMAPHORE_permits,
 } from '../constants';
-import { availableOf, permitsOf } from './seat';
+import { availableOf, permitsOf } from './waiter';
 
 // The window of an adaptive semaphore: the calls that have ended since it opened, and the state of
 // the rule that chooses the number of permits.
 //
 // Every step is one atomic access, so nothing waits for a thread that has ended. Exactly one thread
 // closes a window, by the exchange of its head. It takes what was added, chooses the next number
-// and writes the state, each field with its generation. If it ends before that, the calls that it
+// and writes the state, each field with its epoch. If it ends before that, the calls that it
 // took are lost, or those that it did not take count in the next window.
 //
-// Invariant: a field never goes back to an earlier generation. So a thread that was slow in closing
+// Invariant: a field never goes back to an earlier epoch. So a thread that was slow in closing
 // a window changes nothing that a later one has written.
 
-const GENERATION_SHIFT: i64 = 44;
-const OPENED_MASK: i64 = ((1 as i64) << GENERATION_SHIFT) - 1;
-const GENERATION_MASK: i32 = 0xfffff;
+const EPOCH_SHIFT: i64 = 44;
+const OPENED_MASK: i64 = ((1 as i64) << EPOCH_SHIFT) - 1;
+const EPOCH_MASK: i32 = 0xfffff;
 const COUNT_SHIFT: i64 = 44;
 const SUM_MASK: i64 = ((1 as i64) << COUNT_SHIFT) - 1;
 const VALUE_MASK: i64 = 0xffffffff;
 
 // Results of the last close.
-let generation: i32 = 0;
+let epoch: i32 = 0;
 let total: i64 = 0;
 let dropped: i32 = 0;
 let mostInFlight: i32 = 0;
@@ -53,19 +62,19 @@ export function adaptValue(at: usize, field: i32): i32 {
 /** Writes a field, as part of the last close, unless a later one has written it. */
 export function adaptPut(at: usize, field: i32, value: i32): void {
   const to = at + ADAPT_state + field;
-  const next = ((generation as i64) << 32) | ((value as i64) & VALUE_MASK);
+  const next = ((epoch as i64) << 32) | ((value as i64) & VALUE_MASK);
   while (true) {
     const before = load64(to);
     // The sign of a difference of 20 bits.
-    const ahead = (((before >> 32) as i32) - generation) << 12;
+    const ahead = (((before >> 32) as i32) - epoch) << 12;
     if (ahead > 0 || exchange64(to, before, next) == before) return;
   }
 }
 
-/**
- * A recent value of a field, by a plain read, which takes a tenth of the time in JavaScript. A value
- * lies in one half of its word, so it is never torn.
- */
+// Plain reads of recent values: in JavaScript, an atomic load takes ten times as long. They only
+// decide whether to look again, or count in an average.
+
+/** A recent value of a field. It lies in one half of its word, so it is never torn. */
 function recentValue(at: usize, field: i32): i32 {
   return readI64(at + ADAPT_state + field) as i32;
 }
@@ -83,12 +92,15 @@ function mayBeDue(at: usize, ended: i32, us: f64): bool {
   return isDue(at, load64(at + ADAPT_head), ended, us);
 }
 
-/** Adds the permits in use. Their sum wraps only beyond 100,000 calls that see 40,000 permits. */
+/**
+ * Adds the permits in use. Their sum wraps only beyond 100,000 calls that see 40,000 permits. A word
+ * read while its sign changes, in JavaScript, makes one call see too many or none.
+ */
 function noteInFlight(cell: usize, at: usize): void {
-  const permits = permitsOf(load64(cell + SEMAPHORE_permits));
-  const now = permits - availableOf(load64(cell + CELL_word));
+  const permits = permitsOf(readI64(cell + SEMAPHORE_permits));
+  const now = max(0, permits - availableOf(readI64(cell + CELL_word)));
   add32(at + ADAPT_inUse, now);
-  while (true) {
+  while (now > readI32(at + ADAPT_mostInFlight)) {
     const most = load32(at + ADAPT_mostInFlight);
     if (now <= most || exchange32(at + ADAPT_mostInFlight, most, now) == most) return;
   }
@@ -101,7 +113,7 @@ export function adaptAdd(cell: usize, at: usize, latency: i32, us: f64): bool {
   const longest = (least as i64) * LATENCY_CAP;
   const counted = least > 0 ? min(latency as i64, longest) : (latency as i64);
   const before = add64(at + ADAPT_total, ((1 as i64) << COUNT_SHIFT) | counted);
-  const ended = countOf(before) + 1 + load32(at + ADAPT_dropped);
+  const ended = countOf(before) + 1 + readI32(at + ADAPT_dropped);
   return mayBeDue(at, ended, us);
 }
 
@@ -139,10 +151,10 @@ export function adaptClose(at: usize, us: f64): bool {
   const head = load64(at + ADAPT_head);
   const ended = countOf(load64(at + ADAPT_total)) + load32(at + ADAPT_dropped);
   if (!isDue(at, head, ended, us)) return false;
-  const next = (((head >> GENERATION_SHIFT) as i32) + 1) & GENERATION_MASK;
-  const opened = ((next as i64) << GENERATION_SHIFT) | instantOf(us);
+  const next = (((head >> EPOCH_SHIFT) as i32) + 1) & EPOCH_MASK;
+  const opened = ((next as i64) << EPOCH_SHIFT) | instantOf(us);
   if (exchange64(at + ADAPT_head, head, opened) != head) return false;
-  generation = next;
+  epoch = next;
   total = take64(at + ADAPT_total);
   dropped = take32(at + ADAPT_dropped);
   mostInFlight = take32(at + ADAPT_mostInFlight);

@@ -11,7 +11,7 @@ import {
   WINDOW_OUTCOME_busy,
   WINDOW_OUTCOME_damaged,
 } from '../constants';
-import { beginRaces, loseRace, word as known } from '../results';
+import { beginExchanges, failExchange, word as known } from '../results';
 import {
   bitsIn,
   bitsOf,
@@ -27,11 +27,11 @@ import {
   knownRecord,
   learn,
   leaveLimit,
-  leaveSurvey,
+  leaveState,
   leaveWait,
   limitIn,
   loseGuess,
-  nextWindowGeneration,
+  nextWindowEpoch,
   originIn,
   publishWindowRecord,
   recordOf,
@@ -64,7 +64,7 @@ import {
 // every admission reads the clock.
 //
 // A new record counts from the start of the current window and keeps the count, in as many bits as
-// limit and count need. The number of its first window depends on the generation. If the window is
+// limit and count need. The number of its first window depends on the epoch. If the window is
 // over by the old interval or the new one, the change opens the next window, like an admission.
 
 const AGAIN: i32 = WINDOW_OUTCOME_again as i32;
@@ -88,7 +88,7 @@ function startOf(word: i64, bits: i32): f64 {
 
 /** Takes `tokens` without the clock, if they fit and the mark is clear. */
 export function fixedTake(cell: usize, tokens: i32): i32 {
-  beginRaces();
+  beginExchanges();
   let guessed = isKnown(cell);
   let word = wordOf(cell);
   while (true) {
@@ -108,23 +108,23 @@ export function fixedTake(cell: usize, tokens: i32): i32 {
       remember(cell, fits ? next : word, 0);
       return fits ? tokens : AGAIN;
     }
-    if (fits && !guessed) loseRace();
+    if (fits && !guessed) failExchange();
     guessed = false;
     word = seen;
   }
 }
 
-/** Takes tokens at a reading. A survey is exact at it, because the word did not change around it. */
+/** Takes tokens at a reading. With `withState`, the state is exact at it: the word did not change around it. */
 export function fixedTakeAt(
   cell: usize,
   kind: i32,
   nowUs: f64,
   least: i32,
   most: i32,
-  survey: bool,
+  withState: bool,
   object: i32,
 ): i32 {
-  beginRaces();
+  beginExchanges();
   let isEarlier = isKnown(cell);
   let word = wordOf(cell);
   while (true) {
@@ -146,7 +146,7 @@ export function fixedTakeAt(
     let start = startOf(word, bits);
     const isOver = floor(units) - start >= interval;
     const opens = isOver && (kind != FULL || countAndMark(word, bits) > limit - most);
-    if (!isEarlier && (survey || units < start || (opens && kind == FULL))) return AGAIN;
+    if (!isEarlier && (withState || units < start || (opens && kind == FULL))) return AGAIN;
     const count = opens ? 0 : countOf(word, bits);
     const room = max(0, limit - count);
     const taken = room >= least ? min(room, most) : 0;
@@ -160,13 +160,13 @@ export function fixedTakeAt(
     const seen = taken == 0 ? load64(cell + CELL_word) : exchange64(cell + CELL_word, word, next);
     if (seen == word) {
       remember(cell, next, nowUs);
-      if (survey || taken < least) {
+      if (withState || taken < least) {
         const untilEnd = until((start + interval) * unit, nowUs, origin);
         leaveLimit(limit);
         leaveWait(least > limit ? Infinity : untilEnd);
         const counted = isOver && !opens ? 0 : count + taken;
         const fullUs = counted == 0 ? 0 : untilEnd;
-        if (survey) leaveSurvey(max(0, limit - counted), limit, fullUs, untilEnd);
+        if (withState) leaveState(max(0, limit - counted), limit, fullUs, untilEnd);
       }
       return kind == FULL ? taken : takenBy(object, taken, next, bits);
     }
@@ -208,22 +208,11 @@ export function fixedReconfigureAt(
   const newBits = bitsOf(max(newLimit, count));
   const index = claimWindowRecord(cell);
   if (index == NONE) return BUSY;
-  const generation = nextWindowGeneration(cell);
-  const first = generation % START_PLACES;
+  const epoch = nextWindowEpoch(cell);
+  const first = epoch % START_PLACES;
   const newUnit = unitOf(newBits);
   const origin = oldOrigin + (opens ? ticks : start * unit) - (first as f64) * newUnit;
-  writeWindowRecord(
-    cell,
-    index,
-    generation,
-    newBits,
-    newLimit,
-    newIntervalMs,
-    origin,
-    0,
-    0,
-    newUnit,
-  );
+  writeWindowRecord(cell, index, epoch, newBits, newLimit, newIntervalMs, origin, 0, 0, newUnit);
   const next =
     ((((first as i64) << 1) | mark) << (newBits + INDEX_BITS)) | inWord(count) | (index as i64);
   return publishWindowRecord(cell, word, next, index);

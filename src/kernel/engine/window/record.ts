@@ -1,30 +1,30 @@
 import { load32, load64, readF64, readI32 } from '../accesses';
 import { highOf, joined, round } from '../arithmetic';
-import { claimRecord, nextGeneration, publishRecord, put32, putF64, release } from '../claim';
+import { claimRecord, nextEpoch, publishRecord, put32, putF64, release } from '../claim';
 import {
   CELL_word,
   CLAIM_ATTEMPTS,
   INDEX_BITS,
   INDEX_MASK,
   LAST_TICK,
+  RECORD_BYTES,
+  RECORDS_AT,
   WINDOW_claims,
   WINDOW_MOVED,
   WINDOW_OUTCOME_again,
   WINDOW_RECORD_bits,
-  WINDOW_RECORD_BYTES,
   WINDOW_RECORD_firstSlot,
-  WINDOW_RECORD_generation,
+  WINDOW_RECORD_epoch,
   WINDOW_RECORD_intervalMs,
   WINDOW_RECORD_intervalUnits,
   WINDOW_RECORD_limit,
   WINDOW_RECORD_originTicks,
   WINDOW_RECORD_shift,
   WINDOW_RECORD_unitTicks,
-  WINDOW_records,
   WINDOW_sequence,
   WINDOW_TICKS_PER_MICRO,
 } from '../constants';
-import { leaveWord, loseRace, word as known } from '../results';
+import { leaveWord, failExchange, word as known } from '../results';
 
 // Time in windows and logs, and the results of a call beside the number of its tokens.
 
@@ -53,9 +53,9 @@ export function intervalTicksOf(intervalMs: f64): f64 {
   return ceil(intervalMs * 1000 * TICKS_PER_MICRO - PRODUCT_ERROR);
 }
 
-/** After a refusal or a survey: microseconds until the requested tokens can be available. */
+/** After a refusal, or with `withState`: microseconds until the requested tokens can be available. */
 let wait: f64 = 0;
-/** After a survey: tokens left, microseconds until no admission counts, and until one less does. */
+/** With `withState`: tokens left, microseconds until no admission counts, and until one less does. */
 let left: i32 = 0;
 let full: f64 = 0;
 let next: f64 = 0;
@@ -81,7 +81,7 @@ export function leaveWait(us: f64): void {
 }
 
 /** Without admissions that count, `nextUs` has no meaning: no more tokens will come. */
-export function leaveSurvey(count: i32, limit: i32, fullUs: f64, nextUs: f64): void {
+export function leaveState(count: i32, limit: i32, fullUs: f64, nextUs: f64): void {
   left = count;
   full = fullUs;
   next = count < limit ? nextUs : Infinity;
@@ -113,7 +113,7 @@ let knownMicro: i32 = 0;
 
 /** The record that was read last. Its integers are cached, because a call needs them at once. */
 export let knownRecord: usize = 0;
-let knownGeneration: i32 = 0;
+let knownEpoch: i32 = 0;
 export let knownBits: i32 = 0;
 export let knownLimit: i32 = 0;
 
@@ -121,7 +121,7 @@ export let knownLimit: i32 = 0;
 let taker: i32 = 0;
 let place: i64 = 0;
 
-/** The limit under which the last call was refused or surveyed. */
+/** The limit under which the last call was refused or left its state. */
 let metLimit: i32 = 0;
 
 export function windowLimit(): i32 {
@@ -133,20 +133,20 @@ export function leaveLimit(limit: i32): void {
 }
 
 export function recordOf(cell: usize, word: i64): usize {
-  return cell + WINDOW_records + ((word & INDEX_MASK) as usize) * WINDOW_RECORD_BYTES;
+  return cell + RECORDS_AT + ((word & INDEX_MASK) as usize) * RECORD_BYTES;
 }
 
 /** Whether a record is the one that was read last, unchanged. */
 export function isLatest(record: usize): bool {
-  return record == knownRecord && readI32(record + WINDOW_RECORD_generation) == knownGeneration;
+  return record == knownRecord && readI32(record + WINDOW_RECORD_epoch) == knownEpoch;
 }
 
 /** Reads a record's integers. False if it was never written or is being written: no word names it. */
 export function learn(record: usize): bool {
-  const generation = readI32(record + WINDOW_RECORD_generation);
-  if (generation == 0) return false;
+  const epoch = readI32(record + WINDOW_RECORD_epoch);
+  if (epoch == 0) return false;
   knownRecord = record;
-  knownGeneration = generation;
+  knownEpoch = epoch;
   knownBits = bitsIn(record);
   knownLimit = limitIn(record);
   return isLatest(record);
@@ -226,9 +226,9 @@ export function remember(cell: usize, word: i64, nowUs: f64): void {
   leaveWord(word);
 }
 
-/** Counts a lost race, unless the word is one that this thread has kept for over a microsecond. */
+/** Counts a failed exchange, unless the word is one that this thread has kept for over a microsecond. */
 export function loseGuess(guessed: bool, nowUs: f64): void {
-  if (!guessed || microOf(nowUs) - knownMicro <= 1) loseRace();
+  if (!guessed || microOf(nowUs) - knownMicro <= 1) failExchange();
 }
 
 /**
@@ -276,9 +276,9 @@ export function windowPlaceHigh(): i32 {
   return highOf(place);
 }
 
-/** The generation of the record that a word names. */
-export function generationOf(cell: usize, word: i64): i32 {
-  return load32(recordOf(cell, word) + WINDOW_RECORD_generation);
+/** The epoch of the record that a word names. */
+export function epochOf(cell: usize, word: i64): i32 {
+  return load32(recordOf(cell, word) + WINDOW_RECORD_epoch);
 }
 
 /** Claims the next free record after the live one. */
@@ -286,15 +286,15 @@ export function claimWindowRecord(cell: usize): i32 {
   return claimRecord(cell, cell + WINDOW_claims, CLAIM_ATTEMPTS);
 }
 
-export function nextWindowGeneration(cell: usize): i32 {
-  return nextGeneration(cell + WINDOW_sequence);
+export function nextWindowEpoch(cell: usize): i32 {
+  return nextEpoch(cell + WINDOW_sequence);
 }
 
-/** Fills a claimed record. The generation is written last: 0 means "being written". */
+/** Fills a claimed record. The epoch is written last: 0 means "being written". */
 export function writeWindowRecord(
   cell: usize,
   index: i32,
-  generation: i32,
+  epoch: i32,
   countBits: i32,
   newLimit: i32,
   intervalMs: f64,
@@ -304,7 +304,7 @@ export function writeWindowRecord(
   unitTicks: f64,
 ): void {
   const at = recordOf(cell, index);
-  put32(at + WINDOW_RECORD_generation, 0);
+  put32(at + WINDOW_RECORD_epoch, 0);
   put32(at + WINDOW_RECORD_bits, countBits);
   putF64(at + WINDOW_RECORD_limit, newLimit);
   putF64(at + WINDOW_RECORD_intervalMs, intervalMs);
@@ -313,7 +313,7 @@ export function writeWindowRecord(
   putF64(at + WINDOW_RECORD_shift, newShift);
   putF64(at + WINDOW_RECORD_unitTicks, unitTicks);
   putF64(at + WINDOW_RECORD_intervalUnits, ceil(intervalTicksOf(intervalMs) / unitTicks));
-  put32(at + WINDOW_RECORD_generation, generation);
+  put32(at + WINDOW_RECORD_epoch, epoch);
 }
 
 /** Puts a written record in force by exchanging the word, and frees the old one; 0 if it did. */
@@ -321,6 +321,6 @@ export function publishWindowRecord(cell: usize, word: i64, next: i64, index: i3
   const isLive = publishRecord(cell, word, next);
   release(index);
   if (isLive) return 0;
-  loseRace();
+  failExchange();
   return AGAIN;
 }

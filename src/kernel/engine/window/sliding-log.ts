@@ -10,7 +10,7 @@ import {
   WINDOW_OUTCOME_damaged,
   WINDOW_ring,
 } from '../constants';
-import { beginRaces, word as known } from '../results';
+import { beginExchanges, word as known } from '../results';
 import {
   bitsIn,
   claimWindowRecord,
@@ -22,11 +22,11 @@ import {
   knownRecord,
   learn,
   leaveLimit,
-  leaveSurvey,
+  leaveState,
   leaveWait,
   limitIn,
   loseGuess,
-  nextWindowGeneration,
+  nextWindowEpoch,
   originIn,
   publishWindowRecord,
   recordOf,
@@ -209,9 +209,9 @@ export function logTakeAt(
   nowUs: f64,
   least: i32,
   most: i32,
-  survey: bool,
+  withState: bool,
 ): i32 {
-  beginRaces();
+  beginExchanges();
   let isEarlier = isKnown(cell);
   let head = wordOf(cell);
   while (true) {
@@ -242,7 +242,7 @@ export function logTakeAt(
     if (!isEarlier) {
       const newest = entryAt(cell, places, index, places - 1);
       const isLater = !isWritten(newest, index, mark, pending) || timeOf(newest) > ticks;
-      if (survey || isLater) return AGAIN;
+      if (withState || isLater) return AGAIN;
     }
     let last = settle(cell, limit, places, interval, head, index, mark, pending, ticks);
     // One entry decides: the newest of the `least` oldest.
@@ -253,14 +253,14 @@ export function logTakeAt(
       decisive = timeOf(entry);
     }
     let room = 0;
-    if (survey) room = countUntil(cell, places, due, index, oldest, limit);
+    if (withState) room = countUntil(cell, places, due, index, oldest, limit);
     else if (decisive <= due) {
       room = least == most ? most : countUntil(cell, places, due, index, oldest, min(most, limit));
     }
     const taken = room >= most ? most : room >= least ? room : 0;
     // When the oldest admission that counts ends; without any, a new one is the oldest.
     let following: f64 = Infinity;
-    if (survey && room < limit) following = timeOf(entryAt(cell, places, index, oldest + room));
+    if (withState && room < limit) following = timeOf(entryAt(cell, places, index, oldest + room));
     let next = head;
     // Read before the exchange, so it is from the previous lap. It may be the decisive entry.
     let old: i64 = 0;
@@ -278,11 +278,11 @@ export function logTakeAt(
         following = min(following, last);
         if (taken > 1) last = writeRest(cell, places, next, index, mark, taken, last);
       }
-      if (survey || taken < least) leaveLimit(limit);
+      if (withState || taken < least) leaveLimit(limit);
       if (taken < least) leaveWait(until(decisive + interval, nowUs, origin));
-      if (survey) {
+      if (withState) {
         const fullUs = max<f64>(0, until(last + interval, nowUs, origin));
-        leaveSurvey(room - taken, limit, fullUs, until(following + interval, nowUs, origin));
+        leaveState(room - taken, limit, fullUs, until(following + interval, nowUs, origin));
       }
       return taken;
     }
@@ -330,7 +330,7 @@ export function logReconfigureAt(
   settle(cell, limit, places, intervalIn(live), head, index, markOf(high, bits), pending, ticks);
   const record = claimWindowRecord(cell);
   if (record == NONE) return BUSY;
-  const generation = nextWindowGeneration(cell);
-  writeWindowRecord(cell, record, generation, bits, newLimit, newIntervalMs, origin, 0, 0, 1);
+  const epoch = nextWindowEpoch(cell);
+  writeWindowRecord(cell, record, epoch, bits, newLimit, newIntervalMs, origin, 0, 0, 1);
   return publishWindowRecord(cell, head, advanced(low, high, bits, 2 << bits, record), record);
 }

@@ -10,7 +10,7 @@ import {
   WINDOW_OUTCOME_newSlot,
   WINDOW_ring,
 } from '../constants';
-import { beginRaces, loseRace, word as known } from '../results';
+import { beginExchanges, failExchange, word as known } from '../results';
 import {
   bitsIn,
   claimWindowRecord,
@@ -25,11 +25,11 @@ import {
   knownRecord,
   learn,
   leaveLimit,
-  leaveSurvey,
+  leaveState,
   leaveWait,
   limitIn,
   loseGuess,
-  nextWindowGeneration,
+  nextWindowEpoch,
   originIn,
   publishWindowRecord,
   recordOf,
@@ -165,7 +165,7 @@ function openNext(cell: usize, bits: i32, slots: i32, shift: f64, word: i64, now
     // The numbers of a record are valid if the word still names it after they were read.
     if (load64(cell + CELL_word) != word) return;
   } else if (exchange64(cell + CELL_word, word, sealed) != word) {
-    loseRace();
+    failExchange();
     return;
   }
   const number = numberOf(word, bits);
@@ -187,12 +187,12 @@ export function slidingTakeAt(
   nowUs: f64,
   least: i32,
   most: i32,
-  survey: bool,
+  withState: bool,
   object: i32,
   keptFor: f64,
   kept: f64,
 ): i32 {
-  beginRaces();
+  beginExchanges();
   let isEarlier = isKnown(cell);
   let word = wordOf(cell);
   while (true) {
@@ -213,7 +213,7 @@ export function slidingTakeAt(
     const origin = originIn(record);
     const ticks = ticksAt(nowUs, origin);
     const number = numberOf(word, bits) as f64;
-    if (!isEarlier && (survey || ticks < (number - first) * slotTicks)) return AGAIN;
+    if (!isEarlier && (withState || ticks < (number - first) * slotTicks)) return AGAIN;
     if (isPast(ticks, slotTicks, first, number, bits) || (word & sealOf(bits)) != 0) {
       openNext(cell, bits, slots, shift, word, numberAt(ticks, slotTicks, first, bits));
       word = load64(cell + CELL_word);
@@ -237,7 +237,7 @@ export function slidingTakeAt(
         kept == 0 ? 0 : ageThatLeaves(cell, bits, slots, slot, limit - least - count, kept);
       leaveWait(until((slot - age - endOf) * slotTicks, nowUs, origin));
     }
-    if (survey) {
+    if (withState) {
       const age = taken + count > 0 ? 0 : newestAge(cell, bits, slots, slot);
       const end = (slot - age - endOf) * slotTicks;
       const fullUs = age == slots ? 0 : until(end, nowUs, origin);
@@ -245,13 +245,13 @@ export function slidingTakeAt(
       const rest = limit - left - 1 - count - taken;
       const nextAge = kept == 0 ? 0 : ageThatLeaves(cell, bits, slots, slot, rest, kept);
       const nextEnd = (slot - nextAge - endOf) * slotTicks;
-      leaveSurvey(left, limit, fullUs, until(nextEnd, nowUs, origin));
+      leaveState(left, limit, fullUs, until(nextEnd, nowUs, origin));
     }
     const next = word + inWord(taken);
     const seen = taken == 0 ? load64(cell + CELL_word) : exchange64(cell + CELL_word, word, next);
     if (seen == word) {
       remember(cell, next, nowUs);
-      if (survey || taken < least) leaveLimit(limit);
+      if (withState || taken < least) leaveLimit(limit);
       return takenBy(object, taken, next, bits);
     }
     if (taken > 0) loseGuess(isEarlier, nowUs);
@@ -327,7 +327,7 @@ export function slidingReconfigureAt(
   writeWindowRecord(
     cell,
     index,
-    nextWindowGeneration(cell),
+    nextWindowEpoch(cell),
     bits,
     newLimit,
     newIntervalMs,

@@ -149,6 +149,7 @@ test('polls are not traced, and belong to no request that is being served', asyn
   }
 });
 
+// docs/tracing.md: "It never throws into the traced program"
 test('failed polls are reported to diag, and an onError that throws is ignored', async () => {
   const server = await StrategyServer.start('{}');
   const warn = vi.spyOn(diag, 'warn').mockReturnValue();

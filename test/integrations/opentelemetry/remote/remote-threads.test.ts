@@ -9,7 +9,7 @@ import { StrategyServer } from './strategy-server.ts';
 const THREADS = 4;
 const POLL_MS = 100;
 /** Long enough for any machine. */
-const PATIENCE = { timeout: 60_000, interval: 5 };
+const POLLING = { timeout: 60_000, interval: 5 };
 
 function keeping(of256: number): string {
   return JSON.stringify({ probabilisticSampling: { samplingRate: of256 / 256 } });
@@ -54,7 +54,7 @@ test('outages and nonsense under load leave the last strategy in force', async (
   for (const failure of failures) {
     const { failedPolls } = sampler.stats();
     server.answer = failure;
-    await vi.waitUntil(() => sampler.stats().failedPolls > failedPolls + 1, PATIENCE);
+    await vi.waitUntil(() => sampler.stats().failedPolls > failedPolls + 1, POLLING);
   }
   new Int32Array(word)[0] = 1;
   for (const { seen, error } of await running) expect({ seen, error }).toEqual({ seen: [64] });
@@ -68,14 +68,14 @@ test('polling continues when the threads that polled have ended', async () => {
   sampler.close();
   await crew.workers[0]?.terminate();
   server.answer = keeping(32);
-  await vi.waitUntil(() => sampler.stats().strategies > 2, PATIENCE);
+  await vi.waitUntil(() => sampler.stats().strategies > 2, POLLING);
   await crew.workers[1]?.terminate();
   // No thread is left to poll: once the last poll is answered, there are no more.
   await vi.waitUntil(async () => {
     const before = server.asked.length;
     await new Promise((resolve) => setTimeout(resolve, 3 * POLL_MS));
     return server.asked.length === before;
-  }, PATIENCE);
+  }, POLLING);
 });
 
 test.each<[string, StrategyServer['answer']]>([

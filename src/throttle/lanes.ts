@@ -1,0 +1,111 @@
+import type { CallOutcome } from '../limiters/adaptation.ts';
+import { drop, type Permit } from '../limiters/permit.ts';
+import type { Clock } from '../time/clock.ts';
+
+/** The methods that throttling needs of a semaphore. Every `Semaphore` has them. */
+export interface PermitSource {
+  /** The clock of `holdMs`. */
+  readonly clock: Clock;
+  /** Takes a permit now. */
+  tryAcquire(): Permit | undefined;
+  /** Waits for `n` permits. */
+  acquire(n: number, options: { readonly signal: AbortSignal }): Promise<Permit>;
+}
+
+/** The right to run one call: a place, and a permit if there is a semaphore. */
+export type Lane = Permit | undefined;
+
+/** How many calls can run at once: a number of places, a semaphore's permits, or both. */
+export class Lanes {
+  /** Read on every use, because a pool may grow and shrink. */
+  readonly #places: () => number;
+  readonly #semaphore: PermitSource | undefined;
+  /** Called when {@link take} may succeed again. */
+  readonly #onPermit: () => void;
+  readonly #onFailure: (reason: unknown) => void;
+  #inUse = 0;
+  #request: AbortController | undefined;
+  /** A permit granted to {@link ask} and not yet taken. */
+  #granted: Permit | undefined;
+
+  constructor(
+    places: () => number,
+    semaphore: PermitSource | undefined,
+    onPermit: () => void,
+    onFailure: (reason: unknown) => void,
+  ) {
+    this.#places = places;
+    this.#semaphore = semaphore;
+    this.#onPermit = onPermit;
+    this.#onFailure = onFailure;
+  }
+
+  /** Number of free places; Infinity without places. */
+  get room(): number {
+    return this.#places() - this.#inUse;
+  }
+
+  /** Takes a lane if one is free: `[lane]`, or undefined. */
+  take(): readonly [Lane] | undefined {
+    if (this.room <= 0) return undefined;
+    const permit = this.#semaphore && this.#permit();
+    if (this.#semaphore !== undefined && permit === undefined) return undefined;
+    this.#inUse++;
+    return [permit];
+  }
+
+  #permit(): Permit | undefined {
+    const granted = this.#granted;
+    this.#granted = undefined;
+    return granted ?? this.#semaphore?.tryAcquire();
+  }
+
+  /** Waits for a permit in the semaphore's queue, if a place is free. */
+  ask(): void {
+    if (this.#semaphore === undefined || this.#request !== undefined) return;
+    if (this.room > 0) this.#wait(this.#semaphore);
+  }
+
+  /** Stops waiting for a permit. */
+  unask(): void {
+    this.#request?.abort();
+    this.#request = undefined;
+  }
+
+  async #wait(semaphore: PermitSource): Promise<void> {
+    const request = new AbortController();
+    this.#request = request;
+    const isWanted = () => this.#request === request;
+    try {
+      this.#granted = await semaphore.acquire(1, { signal: request.signal });
+    } catch (reason) {
+      if (!isWanted()) return;
+      this.#request = undefined;
+      this.#onFailure(reason);
+      return;
+    }
+    if (isWanted()) {
+      this.#request = undefined;
+      this.#onPermit();
+    }
+    if (this.#granted === undefined) return;
+    drop(this.#granted);
+    this.#granted = undefined;
+  }
+
+  /** Releases the lane of a call that did not start. */
+  giveUp(lane: Lane): void {
+    this.#inUse--;
+    if (lane !== undefined) drop(lane);
+  }
+
+  /**
+   * Releases the lane of a call that has finished, with its outcome for a semaphore that adapts.
+   *
+   * @throws RateLimitError `ERR_PERMIT_EXPIRED` if it took longer than the semaphore's `holdMs`.
+   */
+  finish(lane: Lane, outcome: CallOutcome): void {
+    this.#inUse--;
+    lane?.release({ outcome });
+  }
+}

@@ -1,0 +1,118 @@
+import { setImmediate } from 'node:timers/promises';
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
+import { SharedEvent } from '../../src/memory/event.ts';
+
+function event(lookMs = Number.POSITIVE_INFINITY) {
+  return new SharedEvent(new Int32Array(new SharedArrayBuffer(8)), 1, { lookMs });
+}
+
+/** Lets everything run that was notified: a notification is a task of the event loop. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) await setImmediate();
+}
+
+afterEach(() => vi.restoreAllMocks());
+
+test('a ring wakes every sleeper once, in the order in which they came', async () => {
+  const door = event();
+  const woken: string[] = [];
+  door.listen(door.alarm(), () => woken.push('first'));
+  door.listen(door.alarm(), () => woken.push('second'));
+  await settle();
+  expect(woken).toEqual([]);
+  door.fire();
+  expect(woken).toEqual([]);
+  await settle();
+  door.fire();
+  await settle();
+  expect(woken).toEqual(['first', 'second']);
+});
+
+test('a ring before the sleeper came, but after its alarm, wakes it', async () => {
+  const door = event();
+  const alarm = door.alarm();
+  door.fire();
+  const wake = vi.fn();
+  door.listen(alarm, wake);
+  expect(wake).not.toHaveBeenCalled();
+  await settle();
+  expect(wake).toHaveBeenCalledTimes(1);
+});
+
+test('a ring before the alarm does not wake a sleeper that joins an older wait', async () => {
+  const door = event();
+  const [early, late] = [vi.fn(), vi.fn()];
+  door.listen(door.alarm(), early);
+  door.fire();
+  door.listen(door.alarm(), late);
+  await settle();
+  expect(early).toHaveBeenCalledTimes(1);
+  expect(late).not.toHaveBeenCalled();
+  door.fire();
+  await settle();
+  expect(late).toHaveBeenCalledTimes(1);
+});
+
+test('a sleeper that has left is not woken, even if another sleeper removes it while waking', async () => {
+  const door = event();
+  const [gone, cancelled] = [vi.fn(), vi.fn()];
+  door.listen(door.alarm(), gone)();
+  door.listen(door.alarm(), () => cancel());
+  const cancel = door.listen(door.alarm(), cancelled);
+  door.fire();
+  await settle();
+  expect(gone).not.toHaveBeenCalled();
+  expect(cancelled).not.toHaveBeenCalled();
+});
+
+test('all sleepers share one wait, and none is left some time after the last', async () => {
+  const wait = vi.spyOn(Atomics, 'waitAsync');
+  const door = event(20);
+  const cancel = [1, 2, 3].map(() => door.listen(door.alarm(), () => undefined));
+  for (const leave of cancel) leave();
+  expect(wait).toHaveBeenCalledTimes(1);
+  await wait.mock.results.at(-1)?.value.value;
+  await settle();
+  expect(wait).toHaveBeenCalledTimes(1);
+});
+
+test('a ring is heard even if its thread ends before it notifies', async () => {
+  const words = new Int32Array(new SharedArrayBuffer(8));
+  const door = new SharedEvent(words, 1, { lookMs: 20 });
+  const fired = new Promise<void>((resolve) => {
+    door.listen(door.alarm(), resolve);
+  });
+  const keepAlive = setInterval(() => undefined, 1000);
+  onTestFinished(() => clearInterval(keepAlive));
+  Atomics.add(words, 1, 1);
+  await fired;
+});
+
+test('the waits of many events end over several turns, except for those needed again', async () => {
+  const wait = vi.spyOn(Atomics, 'waitAsync');
+  const events = Array.from({ length: 600 }, () => event(1));
+  for (const door of events) door.listen(door.alarm(), () => undefined)();
+  const [first] = events;
+  const wake = vi.fn();
+  first?.listen(first.alarm(), wake);
+  const ends = wait.mock.results.slice(1).map(({ value }) => value.value as Promise<string>);
+  expect(new Set(await Promise.all(ends))).toEqual(new Set(['ok']));
+  expect(wait).toHaveBeenCalledTimes(600);
+  first?.fire();
+  await settle();
+  expect(wake).toHaveBeenCalledTimes(1);
+});
+
+test('without waitAsync, as in some browsers, a ring is still heard', async () => {
+  const { waitAsync } = Atomics;
+  Atomics.waitAsync = undefined as never;
+  onTestFinished(() => {
+    Atomics.waitAsync = waitAsync;
+  });
+  const door = event();
+  const fired = new Promise<void>((resolve) => {
+    door.listen(door.alarm(), resolve);
+  });
+  door.fire();
+  await fired;
+});
