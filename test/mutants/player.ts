@@ -11,6 +11,7 @@ const DEAD = Symbol('dead');
 export class Player {
   readonly #engines: Open;
   readonly #trace: Pick<Surroundings, 'reached' | 'saw'>;
+  readonly #throwsConversions: boolean;
   readonly #memory: WasmMemory;
   readonly #words: Int32Array;
   readonly bytes: Uint8Array;
@@ -27,8 +28,10 @@ export class Player {
     engines: Open,
     memory = newMemory(),
     trace: Pick<Surroundings, 'reached' | 'saw'> = {},
+    throwsConversions = false,
   ) {
     this.#engines = engines;
+    this.#throwsConversions = throwsConversions;
     this.#trace = trace;
     this.#memory = memory;
     this.bytes = new Uint8Array(memory.buffer);
@@ -67,7 +70,7 @@ export class Player {
 
   #fate(error: unknown, instance: Engine): symbol {
     if (error instanceof Death) return DEAD;
-    if (!isTrap(error)) throw error;
+    if (!isTrap(error) || (this.#throwsConversions && isConversion(error))) throw error;
     this.isEndless ||= instance.isEndless;
     return TRAPPED;
   }
@@ -106,6 +109,11 @@ export class Player {
   }
 }
 
-function isTrap(error: unknown): boolean {
+function isTrap(error: unknown): error is Error {
   return error instanceof Error && error.name === 'RuntimeError';
+}
+
+/** Whether this is the trap of a conversion of a number that its integer type does not have. */
+export function isConversion(error: unknown): boolean {
+  return isTrap(error) && error.message === 'float unrepresentable in integer range';
 }

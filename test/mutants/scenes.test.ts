@@ -31,9 +31,9 @@ describe.each([
   ['stopped and killed between accesses', stepped('atomics'), stepped('wasm'), 1, true],
 ] as const)(
   '%s, both targets give the same answers and leave the same memory:',
-  (...[, one, other, length, mayTrap]) => {
+  (...[, one, other, length, mayNotConvert]) => {
     test.each(PLAYED)(`scenes of a %s (ZEROTIME_SEED=${SEED})`, (kind) => {
-      const trial = new Trial(one, { mayTrap });
+      const trial = new Trial(one, { mayNotConvert });
       const scenes = recordKind(kind, one, SEED, { share: SHARE, length, isHostile: false });
       const fates = scenes.map((scene) => `${scene.name}: ${trial.fateOf(other, [scene])}`);
       expect(fates.filter((fate) => !fate.endsWith('survived'))).toEqual([]);

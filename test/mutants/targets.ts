@@ -19,6 +19,9 @@ function build(name: ModuleName): Targeted {
   return found;
 }
 
+/** More accesses than any call makes: one that goes on without end is an error, not a hang. */
+const MOST_STEPS = 100_000;
+
 /** An instance of a target, which can stop before an access that it imports. */
 class Target implements Engine {
   readonly exports: Readonly<Record<string, unknown>>;
@@ -40,6 +43,7 @@ class Target implements Engine {
         name,
         (...args: never[]) => {
           if (++this.#steps === this.#stopAt) stopped();
+          if (this.#steps > MOST_STEPS) throw new Error('a call goes on without end');
           return access(...args);
         },
       ]);

@@ -1,6 +1,6 @@
 import { newMemory, type Open } from './engine.ts';
 import { Original } from './original.ts';
-import { Player, TRAPPED } from './player.ts';
+import { isConversion, Player } from './player.ts';
 import { WATCHED_BYTES } from './recorder.ts';
 import type { Scene } from './scene.ts';
 
@@ -16,16 +16,16 @@ export class Trial {
   readonly #words = new Int32Array(this.#bytes.buffer);
   readonly #watched = this.#bytes.subarray(0, WATCHED_BYTES);
 
-  /** Whether a scene ends, without a difference, in which the other one traps. */
-  readonly #mayTrap: boolean;
+  readonly #mayNotConvert: boolean;
 
-  constructor(plain: Open, { mayTrap = false } = {}) {
+  /** `mayNotConvert`: a scene ends, without a difference, where a conversion of the other traps. */
+  constructor(plain: Open, { mayNotConvert = false } = {}) {
     this.#original = new Original(plain);
-    this.#mayTrap = mayTrap;
+    this.#mayNotConvert = mayNotConvert;
   }
 
   fateOf(other: Open, scenes: Iterable<Scene>): Fate {
-    const player = new Player(other, this.#memory);
+    const player = new Player(other, this.#memory, {}, this.#mayNotConvert);
     for (const scene of scenes) {
       const fate = this.#fateIn(scene, player);
       if (fate !== 'survived') return player.isEndless ? 'endless' : fate;
@@ -38,11 +38,15 @@ export class Trial {
     this.#bytes.set(scene.initial);
     player.begin(scene);
     for (const [at, { answers, steps, changes }] of this.#original.deedsIn(scene).entries()) {
-      player.play(scene.calls[at] as Scene['calls'][number]); // one for each
+      try {
+        player.play(scene.calls[at] as Scene['calls'][number]); // one for each
+      } catch (error) {
+        if (this.#mayNotConvert && isConversion(error)) return 'survived';
+        throw error;
+      }
       for (let i = 0; i < changes.length; i += 2) {
         this.#words[changes[i] as number] = changes[i + 1] as number; // in pairs
       }
-      if (this.#mayTrap && player.answers.includes(TRAPPED)) return 'survived';
       if (!isSame(answers, player.answers)) return 'answer';
       if (Buffer.compare(this.#watched, player.watched) !== 0) return 'memory';
       if (!isSame(steps, player.steps)) return 'accesses';

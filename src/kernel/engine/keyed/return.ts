@@ -1,6 +1,6 @@
 import { exchange64, load64 } from '../accesses';
 import { joined, round, ticksDown } from '../arithmetic';
-import { fillAt, fillTicks, ticksPerMicro, ticksPerToken } from '../bucket/limit';
+import { ticksPerMicro, ticksPerToken } from '../bucket/limit';
 import { DAMAGED, LATER, TABLE_SPAN_TICKS } from '../constants';
 import {
   begin,
@@ -65,16 +65,16 @@ export function block(high: u32, low: u32, nowUs: f64, us: f64): f64 {
 
 function blockFor(us: f64): f64 {
   if (ticksPerToken == 0) return isInForce() ? 0 : STALE;
-  const longest = longestWait();
   const span = sinceFill + round(us * ticksPerMicro);
-  const ticks = costOfSpan(fillAt(min(fillTicks == 0 ? span : span - 1, longest)) as i64);
+  const ticks = costOfSpan(min(span, longestWait()) as i64);
   while (true) {
     const looked = look();
     if (looked != 0) return looked;
     const cost = ticks + heldBefore(heldTicks);
     if (cost <= 0) return 0;
-    // Only from the state seen, so that a debt added by another thread is not added to this.
-    const wait = chargeKey(cost, longest, seenState, TABLE_SPAN_TICKS);
+    // Only from the state seen, so that a debt added by another thread is not added to this. The
+    // span bounds the wait, so LATER means that the state has changed.
+    const wait = chargeKey(cost, Infinity, seenState, cost);
     if (wait != LATER) return min<f64>(wait, 0);
   }
 }

@@ -305,7 +305,9 @@ export function heldBefore(held: i64): i64 {
   return gapTicks == 0 ? held : capTicks - owedAt(nowTicks - held);
 }
 
-/** The ticks that can be taken in a time. */
-export function costOfSpan(ticks: i64): i64 {
-  return gapTicks == 0 ? ticks : ticks - (ticks / (fillTicks as i64)) * gapTicks;
+/** The ticks that arrive within a span since the last fill, except at its end. */
+export function costOfSpan(span: i64): i64 {
+  if (fillTicks == 0) return span;
+  const fill = fillTicks as i64;
+  return ((span + fill - 1) / fill - 1) * (fill - gapTicks);
 }
