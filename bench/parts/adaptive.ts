@@ -2,10 +2,11 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { setTimeout as after } from 'node:timers/promises';
 import { HostRegion } from '../../src/host.ts';
+import { Semaphore } from '../../src/index.ts';
 import { messageOf, whileItRuns } from '../child-message.ts';
 import type { Section } from '../section.ts';
 import type { Settings } from '../settings.ts';
-import type { SlottedClient } from '../workers/slotted-client.ts';
+import { SEMAPHORE, type SlottedClient, slotPermits } from '../workers/slotted-permits.ts';
 import type { SlotsChange, SlottedReport, SlottedServer } from '../workers/slotted-server.ts';
 
 const SLOTS = [8, 4, 8] as const;
@@ -15,6 +16,7 @@ const CALLERS = 32;
 const SERVER = 'the server with slots';
 /** Each part of a run lasts this many times the duration of a row of the wait table, and as long again. */
 const TIMES = 2;
+const LOOK_MS = 20;
 
 const CLIENTS = [
   { name: '4 threads', processes: 1, threads: 4 },
@@ -28,14 +30,21 @@ async function changeSlots(server: ChildProcess, slots: number): Promise<Slotted
   return report;
 }
 
-/** What the server saw in the second half of each part of the run. */
+/** The second half of a part of the run. */
+interface Part extends SlottedReport {
+  /** How many permits there were, on average over time. */
+  readonly permits: number;
+}
+
+/** What the server saw, and the number of permits, in the second half of each part of the run. */
 async function measure(
   isEqual: boolean,
   { processes, threads }: Clients,
   permits: number | undefined,
   partMs: number,
-): Promise<SlottedReport[]> {
-  const { path } = HostRegion.open({ path: `zerotime-bench-${process.pid}-slots` });
+): Promise<Part[]> {
+  const region = HostRegion.open({ path: `zerotime-bench-${process.pid}-slots` });
+  const { path } = region;
   const options: SlottedServer = { serviceMs: SERVICE_MS, isEqual };
   const started = (name: string, argument: SlottedServer | SlottedClient) =>
     fork(new URL(`../workers/slotted-${name}.js`, import.meta.url), [JSON.stringify(argument)]);
@@ -50,19 +59,27 @@ async function measure(
       clients.push(started('client', { url, path, threads, callers: CALLERS, ...own }));
     }
     await Promise.all(clients.map((client) => messageOf(client, 'a client')));
-    const reports: SlottedReport[] = [];
+    const semaphore = Semaphore.open(region, SEMAPHORE, slotPermits(permits));
+    const reports: Part[] = [];
     for (const slots of SLOTS) {
       await changeSlots(server, slots);
       await whileItRuns(server, SERVER, () => after(partMs));
       await changeSlots(server, slots);
+      const seen: number[] = [];
+      const looking = setInterval(() => seen.push(semaphore.permits), LOOK_MS);
       await whileItRuns(server, SERVER, () => after(partMs));
-      reports.push(await changeSlots(server, slots));
+      clearInterval(looking);
+      reports.push({ ...(await changeSlots(server, slots)), permits: mean(seen) });
     }
     return reports;
   } finally {
     for (const child of [...clients, server]) child.kill('SIGKILL');
     rmSync(path, { force: true });
   }
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
 function perSecond({ served, lastedMs }: SlottedReport): number {
@@ -77,7 +94,7 @@ function range(values: number[]): string {
 export async function benchAdaptive({ waitsMs }: Settings): Promise<Section> {
   const partMs = TIMES * waitsMs;
   const rows: string[][] = [];
-  const inFlight: number[] = [];
+  const found: number[] = [];
   const goodput: number[] = [];
   for (const isEqual of [false, true]) {
     for (const clients of CLIENTS) {
@@ -85,10 +102,11 @@ export async function benchAdaptive({ waitsMs }: Settings): Promise<Section> {
       const adaptive = await measure(isEqual, clients, undefined, partMs);
       const shares = adaptive.map((report, i) => perSecond(report) / perSecond(fixed[i] ?? report));
       goodput.push(...shares);
-      inFlight.push(...adaptive.map((report, i) => report.inFlight / (SLOTS[i] ?? Number.NaN)));
+      found.push(...adaptive.map((part, i) => part.permits / (SLOTS[i] ?? Number.NaN)));
       const times = isEqual ? 'equal' : 'exponential';
-      const row = (limit: string, reports: SlottedReport[], last: string[]) => [
+      const row = (limit: string, reports: Part[], last: string[]) => [
         ...[times, clients.name, limit],
+        ...reports.map((report) => report.permits.toFixed(1)),
         ...reports.map((report) => report.inFlight.toFixed(1)),
         ...reports.map((report) => perSecond(report).toFixed(0)),
         ...last,
@@ -102,12 +120,14 @@ export async function benchAdaptive({ waitsMs }: Settings): Promise<Section> {
     title: 'Permits that adapt',
     text: `A server in another process serves ${SLOTS[0]} requests at once, in ${SERVICE_MS} ms each, equal or on average, then
 ${SLOTS[1]}, then ${SLOTS[2]} again, for ${(2 * partMs) / 1000} s each. Its clients are ${CLIENTS.map(({ name }) => name).join(' or ')} that share a semaphore in a host
-region, each of which would like ${CALLERS} requests in flight. In flight, and served a second, as the
-server saw it in the second half of each part.`,
+region, each of which would like ${CALLERS} requests in flight. The number of permits, the requests in
+flight and those served a second, as the server saw them, in the second half of each part. A permit
+that is on its way from one caller to the next is not in flight.`,
     head: [
       'times',
       'clients',
       'permits',
+      ...parts.map((part) => `permits, ${part}`),
       ...parts.map((part) => `in flight, ${part}`),
       ...parts.map((part) => `a second, ${part}`),
       'of fixed',
@@ -115,8 +135,8 @@ server saw it in the second half of each part.`,
     rows,
     aims: [
       {
-        measure: 'permits that adapt: in flight, of the slots',
-        measured: range(inFlight),
+        measure: 'permits that adapt: found, of the slots',
+        measured: range(found),
         aim: '1.12..1.88',
       },
       {
