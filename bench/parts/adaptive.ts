@@ -15,7 +15,7 @@ const SERVICE_MS = 10;
 const CALLERS = 32;
 const SERVER = 'the server with slots';
 /** Each part of a run lasts this many times the duration of a row of the wait table, and as long again. */
-const TIMES = 2;
+const TIMES = 6;
 const LOOK_MS = 20;
 
 const CLIENTS = [
