@@ -1,9 +1,8 @@
 import { perInterval, type Schedule } from '../kernel/bucket/schedule.ts';
 import {
   createKeyedCell,
-  type Limits,
+  type NewTable,
   openKeyedCell,
-  type TableLimit,
   tableLimits,
 } from '../kernel/keyed/cell.ts';
 import type { Key } from '../kernel/keyed/hash.ts';
@@ -84,11 +83,7 @@ function scheduleOf(limit: unknown, intervalMs: unknown): Schedule {
 }
 
 /** The limits of a new table. */
-function newLimits(options: KeyedFixedWindowOptions): {
-  readonly schedule: Schedule;
-  readonly tiers: readonly string[];
-  readonly limits: Limits<TableLimit>;
-} {
+function newLimits(options: KeyedFixedWindowOptions): Pick<NewTable, 'tiers' | 'limits'> {
   const { limit, intervalMs, ...given } = checkOptions(options, KEYED_WINDOW_OPTIONS);
   const schedule = scheduleOf(limit, intervalMs);
   const tiers = checkTiers(given.tiers);
@@ -96,7 +91,7 @@ function newLimits(options: KeyedFixedWindowOptions): {
   const schedules = others.map((one, i) =>
     tiers.at(i + 1, () => scheduleOf(one.limit, intervalMs)),
   );
-  return { schedule, tiers: tiers.names, limits: tableLimits([schedule, ...schedules], tiers.at) };
+  return { tiers: tiers.names, limits: tableLimits([schedule, ...schedules], tiers.at) };
 }
 
 /** Applies a change to the limits in force. */

@@ -61,16 +61,13 @@ const LIMIT: Known<ContinuousLimit> = { rate: true, burst: true };
 const CHANGE: Known<KeyedLimitChange> = /* @__PURE__ */ joined(LIMIT, { tiers: true });
 
 /** The limits of a new table. */
-function newLimits(
-  options: KeyedTokenBucketOptions,
-): Pick<NewTable, 'schedule' | 'tiers' | 'limits'> {
+function newLimits(options: KeyedTokenBucketOptions): Pick<NewTable, 'tiers' | 'limits'> {
   const given = checkOptions(options, OPTIONS);
   const tiers = checkTiers(given.tiers);
   const [own, ...others] = tiers.inOrder<ContinuousLimit>(given, given.tiers, LIMIT);
   const schedule = tableSchedule(own);
   const schedules = others.map((one, i) => tiers.at(i + 1, () => tableSchedule(one)));
-  const limits = tableLimits([schedule, ...schedules], tiers.at);
-  return { schedule, tiers: tiers.names, limits };
+  return { tiers: tiers.names, limits: tableLimits([schedule, ...schedules], tiers.at) };
 }
 
 /** Applies a change to the limits in force. */

@@ -1,7 +1,7 @@
 import type { Receipt } from '../../src/kernel/bucket/kernel.ts';
 import { continuous, perInterval } from '../../src/kernel/bucket/schedule.ts';
 import type { WhenFull } from '../../src/kernel/constants.ts';
-import { createKeyedCell } from '../../src/kernel/keyed/cell.ts';
+import { createKeyedCell, tableLimits } from '../../src/kernel/keyed/cell.ts';
 import type { HostedKeyed } from '../../src/kernel/keyed/host.ts';
 import { Region } from '../../src/limiters/region.ts';
 import type { ExploredKernel } from './explored-kernel.ts';
@@ -27,7 +27,7 @@ export function create(setup: string): SharedArrayBuffer {
   const region = Region.create({ buffer: new SharedArrayBuffer(4096) });
   createKeyedCell({
     kind: 'keyed-token-bucket',
-    schedule: isWindow ? WINDOW : BUCKET,
+    limits: tableLimits([isWindow ? WINDOW : BUCKET]),
     nowUs: 0,
     capacity: Number(capacity),
     whenFull: whenFull as WhenFull,

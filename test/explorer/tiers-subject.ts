@@ -13,9 +13,8 @@ export function create(setup: string): SharedArrayBuffer {
   const schedules = tableSchedules(TIERS);
   createKeyedCell({
     kind: 'keyed-token-bucket',
-    schedule: schedules[0],
     tiers: ['tier'],
-    limits: tableLimits(schedules, (_, make) => make()),
+    limits: tableLimits(schedules),
     nowUs: 0,
     capacity: 2,
     whenFull: 'refuse',
@@ -58,7 +57,6 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
           buckets.reconfigure(
             () => NOW_US,
             () => tableSchedules(TIER_CHANGES[name]),
-            (_, make) => make(),
           );
           return null;
         default:

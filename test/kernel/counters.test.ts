@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { attach, ManualClock, Region, TokenBucket } from '../../src/index.ts';
 import { continuous } from '../../src/kernel/bucket/schedule.ts';
 import { Counters } from '../../src/kernel/counters.ts';
-import { createKeyedCell } from '../../src/kernel/keyed/cell.ts';
+import { createKeyedCell, tableLimits } from '../../src/kernel/keyed/cell.ts';
 import { COUNTER } from '../../src/memory/layout.ts';
 import { Board } from '../support/board.ts';
 import { Crew } from '../support/crew.ts';
@@ -124,7 +124,7 @@ describe('stats', () => {
     onTestFinished(() => preemption.restore());
     const place = createKeyedCell({
       kind: 'keyed-token-bucket',
-      schedule: continuous(1, 1),
+      limits: tableLimits([continuous(1, 1)]),
       nowUs: 0,
       capacity: 1,
       whenFull: 'share',

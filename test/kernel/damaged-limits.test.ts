@@ -90,9 +90,8 @@ function table(ofWindows: boolean) {
   const tier = ofWindows ? perInterval(6, 1000, 6) : continuous(20, 5);
   const place = createKeyedCell({
     kind: ofWindows ? 'keyed-fixed-window' : 'keyed-token-bucket',
-    schedule: own,
     tiers: ['tier'],
-    limits: tableLimits([own, tier], (_, make) => make()),
+    limits: tableLimits([own, tier]),
     ...{ nowUs: 0, capacity: CAPACITY, whenFull: 'share', stats: false, region },
   });
   return { region, place };

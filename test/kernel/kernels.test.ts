@@ -3,7 +3,7 @@ import { Region, TokenBucket } from '../../src/index.ts';
 import type { Receipt } from '../../src/kernel/bucket/kernel.ts';
 import { continuous } from '../../src/kernel/bucket/schedule.ts';
 import { buckets, keyed, limitSets, siphash, window } from '../../src/kernel/build/modules.ts';
-import { createKeyedCell } from '../../src/kernel/keyed/cell.ts';
+import { createKeyedCell, tableLimits } from '../../src/kernel/keyed/cell.ts';
 import { openKeyed } from '../../src/kernel/keyed/host.ts';
 import { bytesOf } from '../../src/kernel/open.ts';
 import { ENTRY, KEYED, keyedBytes } from '../../src/memory/layout.ts';
@@ -38,8 +38,8 @@ test('a damaged entry is an error with either kernel, even if only its tag does 
   for (const name of ['atomics', 'wasm'] as const) {
     const region = Region.create();
     const place = createKeyedCell({
-      ...{ kind: 'keyed-token-bucket', schedule: continuous(1, 1), nowUs: 0, capacity: 4 },
-      ...{ whenFull: 'share', stats: false, region },
+      ...{ kind: 'keyed-token-bucket', nowUs: 0, capacity: 4, whenFull: 'share', stats: false },
+      ...{ limits: tableLimits([continuous(1, 1)]), region },
     });
     const kernel = openKeyed(place, () => 0, name);
     region.i64.fill(8n, (place.offset + KEYED.table) >> 3, (place.offset + keyedBytes(8)) >> 3);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { perInterval } from '../../src/kernel/bucket/schedule.ts';
-import { createKeyedCell } from '../../src/kernel/keyed/cell.ts';
+import { createKeyedCell, tableLimits } from '../../src/kernel/keyed/cell.ts';
 import { HostedKeyed } from '../../src/kernel/keyed/host.ts';
 import type { KeyedEngine } from '../../src/kernel/keyed/kernel.ts';
 import { Region } from '../../src/limiters/region.ts';
@@ -16,7 +16,13 @@ test(`a block without end ends as a call, in windows of any length (seed ${SEED}
     const schedule = perInterval(quantum, intervalMs, Math.ceil(quantum / 2));
     const memory = newMemory();
     const place = createKeyedCell({
-      ...{ kind: 'keyed-token-bucket', schedule, nowUs: 0, capacity: 1, whenFull: 'refuse' },
+      ...{
+        kind: 'keyed-token-bucket',
+        limits: tableLimits([schedule]),
+        nowUs: 0,
+        capacity: 1,
+        whenFull: 'refuse',
+      },
       ...{ stats: false, kernel: undefined },
       region: Region.create({ buffer: memory.buffer as SharedArrayBuffer }), // of newMemory
     });

@@ -11,7 +11,12 @@ import {
   ticksOf,
 } from '../../src/kernel/bucket/schedule.ts';
 import { MAX_SPAN_TICKS } from '../../src/kernel/constants.ts';
-import { createKeyedCell, openKeyedCell, readTable } from '../../src/kernel/keyed/cell.ts';
+import {
+  createKeyedCell,
+  openKeyedCell,
+  readTable,
+  tableLimits,
+} from '../../src/kernel/keyed/cell.ts';
 import { boundsOf, createWindowCell, openWindowCell } from '../../src/kernel/window/cell.ts';
 import { firstSlotWord } from '../../src/kernel/window/limit.ts';
 import {
@@ -176,8 +181,9 @@ test('the checked bounds of a window are not read again', () => {
 test('the checked configuration of a table is not read again', () => {
   const region = Region.create();
   const kind = 'keyed-token-bucket';
-  const limit = { schedule: continuous(10, 5), nowUs: 3, capacity: 8, whenFull: 'refuse' } as const;
-  const made = createKeyedCell({ kind, ...limit, stats: false, region });
+  const limits = tableLimits([continuous(10, 5)]);
+  const table = { limits, nowUs: 3, capacity: 8, whenFull: 'refuse' } as const;
+  const made = createKeyedCell({ kind, ...table, stats: false, region });
   const place = openKeyedCell(region, made.offset, kind, nonceOf(made));
   vandalise(region, made.offset, made.bytes);
   expect(readTable(place)).toEqual({

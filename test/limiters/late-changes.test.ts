@@ -171,8 +171,7 @@ test.each(Object.entries(WINDOWS))('a higher limit keeps what a %s counted', (_,
 test('a call at an older instant that names a faster tier adds nothing', () => {
   const schedules = [continuous(SLOW.rate, 10), continuous(10_000, 10)] as const;
   const place = createKeyedCell({
-    ...{ kind: 'keyed-token-bucket', schedule: schedules[0], tiers: ['pro'], nowUs: 0 },
-    limits: tableLimits(schedules, (_, make) => make()),
+    ...{ kind: 'keyed-token-bucket', limits: tableLimits(schedules), tiers: ['pro'], nowUs: 0 },
     ...{ capacity: 4, whenFull: 'refuse', stats: false, region: undefined },
   });
   const nowUs = HOUR_US;

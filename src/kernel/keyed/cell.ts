@@ -48,6 +48,9 @@ export type Limits<T> = readonly [T, ...T[]];
 /** Adds the name of the limit at an index to its errors. */
 export type NameOf = <T>(i: number, make: () => T) => T;
 
+/** Adds no name. */
+export const unnamed: NameOf = (_, make) => make();
+
 const MICROS_PER_SECOND = 1e6;
 /** The fewest ticks of a token, unless it needs a finer tick than a bucket's. */
 const LEAST_TICKS = 64;
@@ -86,7 +89,7 @@ function each<A, B>([first, ...others]: Limits<A>, made: (one: A, i: number) => 
  */
 export function tableLimits(
   schedules: Limits<Schedule>,
-  at: NameOf,
+  at = unnamed,
   before: readonly TableLimit[] = [],
 ): Limits<TableLimit> {
   const [{ pace, fillTicks }] = schedules;
@@ -107,11 +110,10 @@ const MAX_NAME_BYTES = 2 ** 13;
 /** The configuration of a new table of buckets. */
 export interface NewTable extends NewCell {
   readonly kind: CellKind;
-  /** The limit of calls without a tier. */
-  readonly schedule: Schedule;
-  /** The names of the tiers, and all limits in ticks, if there are tiers. */
+  /** The limit of calls without a tier, and those of the tiers. */
+  readonly limits: Limits<TableLimit>;
+  /** The names of the tiers. */
   readonly tiers?: readonly string[];
-  readonly limits?: Limits<TableLimit>;
   /** The number of keys that the table has room for. */
   readonly capacity: number;
   readonly whenFull: WhenFull;
@@ -129,8 +131,7 @@ const layouts = /* @__PURE__ */ new Configurations<TableLayout>();
 
 /** Creates a table in shared memory. */
 export function createKeyedCell(table: NewTable): CellPlace {
-  const { kind, schedule, tiers = [], nowUs, capacity, whenFull } = table;
-  const { limits = tableLimits([schedule], (_, make) => make()) } = table;
+  const { kind, limits, tiers = [], nowUs, capacity, whenFull } = table;
   const limitCount = tiers.length + 1;
   const names = new TextEncoder().encode(tiers.length === 0 ? '' : JSON.stringify(tiers));
   const entries = capacity * ENTRIES_PER_KEY;

@@ -16,7 +16,7 @@ import { awaitClaims } from '../claims.ts';
 import { NO_PLACE } from '../constants.ts';
 import { Counters } from '../counters.ts';
 import type { Opened } from '../open.ts';
-import type { Limits, NameOf, TableLimit } from './cell.ts';
+import { type Limits, type NameOf, type TableLimit, unnamed } from './cell.ts';
 import type { Change, KeyedStats, TableEngine } from './kernel.ts';
 
 /** New limits in ticks, and the word that names those which they are to replace. */
@@ -104,7 +104,7 @@ export abstract class TableHost<Engine extends TableEngine> {
    * Puts new limits in force: `change` gets the current ones, and may be called again. `at` names a
    * limit in an error.
    */
-  reconfigure(readClock: () => number, change: Change, at: NameOf = (_, make) => make()): void {
+  reconfigure(readClock: () => number, change: Change, at = unnamed): void {
     this.answer(() => {
       // Before a record is claimed, because it may throw.
       const { live, limits } = this.newLimits(change, at);

@@ -4,7 +4,6 @@ import type { WhenFull } from '../../../src/kernel/constants.ts';
 import {
   createKeyedCell,
   type Limits,
-  type NameOf,
   readTable,
   tableLimits,
 } from '../../../src/kernel/keyed/cell.ts';
@@ -52,9 +51,6 @@ function randomKeys(
   );
 }
 
-/** Errors need not name the limit. */
-const at: NameOf = (_, make) => make();
-
 /** The same limits at other rates, or windows of other limits. */
 function faster([own, ...tiers]: Limits<Schedule>, by: readonly number[]): Limits<Schedule> {
   const moved = ({ pace, burst, fillTicks }: Schedule, i: number) => {
@@ -88,10 +84,10 @@ export function keyedScene(crowd: Crowd, recorder: Recorder, random: Random, cal
       : continuous(random.below(20) === 0 ? Infinity : rate, burst);
   const [tier] = faster([schedule], [random.pick([1, 2, 8])]);
   const isTiered = crowd.homes === 'any' && random.below(2) === 0;
-  const limits = tableLimits(isTiered ? [schedule, tier] : [schedule], at);
+  const limits = tableLimits(isTiered ? [schedule, tier] : [schedule]);
   const place = createKeyedCell({
-    ...{ kind: 'keyed-token-bucket', schedule, nowUs, capacity, whenFull },
-    ...(isTiered && { tiers: ['pro'], limits }),
+    ...{ kind: 'keyed-token-bucket', limits, nowUs, capacity, whenFull },
+    ...(isTiered && { tiers: ['pro'] }),
     ...{ stats: false, region: regionOf(recorder), kernel: undefined },
   });
   const keys = randomKeys(random, Math.ceil(crowd.share * capacity) + 2, crowd);
@@ -182,7 +178,6 @@ export function keyedScene(crowd: Crowd, recorder: Recorder, random: Random, cal
           buckets.reconfigure(
             () => time,
             (limits) => faster(limits, speeds),
-            at,
           );
           buckets.due(promise);
         };
@@ -192,7 +187,6 @@ export function keyedScene(crowd: Crowd, recorder: Recorder, random: Random, cal
           buckets.reconfigure(
             () => time,
             (limits) => faster(limits, speeds),
-            at,
           );
         };
       }
