@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { KeyedLimitSet, KeyedTokenBucket, ManualClock, Region } from '../../src/index.ts';
+import {
+  KeyedFixedWindow,
+  KeyedLimitSet,
+  KeyedTokenBucket,
+  ManualClock,
+  Region,
+} from '../../src/index.ts';
 
 describe.each(['wasm', 'atomics'] as const)('a key, with kernel %s,', (kernel) => {
   const made = (whenFull: 'share' | 'refuse' | 'admit' = 'share', capacity = 100) => {
@@ -86,6 +92,23 @@ describe.each(['wasm', 'atomics'] as const)('a key, with kernel %s,', (kernel) =
       expect(table.timeUntil('ann', 1)).toBeCloseTo(1100);
     },
   );
+
+  test.each([
+    [2.8e6, 1e11],
+    [1e7, 50 * 86_400_000],
+    [1e9, 50 * 86_400_000],
+  ])('is refused for as long as a block can last, at %d a second', (rate, least) => {
+    const clock = ManualClock.create();
+    const table = KeyedTokenBucket.create({ rate, burst: 100, capacity: 10, clock, kernel });
+    expect(table.block('ann', 1e11)).toBe(true);
+    clock.advance(least - 1);
+    expect(table.tryConsume('ann')).toBe(false);
+    const windows = { limit: rate, intervalMs: 1000, capacity: 10, clock, kernel };
+    const counted = KeyedFixedWindow.create(windows);
+    expect(counted.block('ann', 1e11)).toBe(true);
+    clock.advance(least - 1000);
+    expect(counted.tryConsume('ann')).toBe(false);
+  });
 
   test('that is blocked before its first call is refused, too', () => {
     const { table } = made();
