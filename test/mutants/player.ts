@@ -4,7 +4,7 @@ import { Death, WATCHED_BYTES } from './recorder.ts';
 import type { Call, Poke, Scene } from './scene.ts';
 
 /** Stands for the answer of a call that trapped, or in which the thread died. */
-export const TRAPPED = Symbol('trapped');
+const TRAPPED = Symbol('trapped');
 const DEAD = Symbol('dead');
 
 /** Repeats the calls of a scene, on its own memory. */
