@@ -26,8 +26,8 @@ export interface WindowSample {
   readonly sumMs: number;
   /** The most permits in use when a call ended. */
   readonly mostInFlight: number;
-  /** The average of the permits in use when a call ended. */
-  readonly inUse: number;
+  /** How long the window was open, in milliseconds. */
+  readonly lastedMs: number;
   /** Calls with the outcome `dropped`. */
   readonly dropped: number;
 }
@@ -77,6 +77,8 @@ export interface AdaptBounds {
 }
 
 const WINDOW_MS = 200;
+/** A clock that stands still, as in tests, does not divide by 0. */
+const SHORTEST_MS = 0.001;
 const LEAST_CALLS = 50;
 /** A window's sum of latencies must fit into its word. */
 const MOST_CALLS = 8192;
@@ -86,11 +88,11 @@ const MEASURE_SPREAD = 21;
 /** And from the first to the second. */
 const REPEAT_AFTER = 5;
 /**
- * The longest queue that `gradient` allows, in square roots of the number without a queue, less half
- * a call, because permits are whole.
+ * The longest queue that `gradient` allows, in square roots of the number without a queue, less one
+ * call, because permits are whole.
  */
-const QUEUE = 2.2;
-const WHOLE = 0.5;
+const QUEUE = 2.7;
+const WHOLE = 1;
 /**
  * The queue that it needs: one call, to see whether there is one; one for each idle permit; and this
  * many times the scatter. A server whose calls take equally long scatters little.
@@ -264,8 +266,10 @@ function steady(
     return { ...state, leastMs, left: MEASURE_EVERY };
   }
   const leastMs = state.leastMs + BY_LOWER * Math.min(0, latencyMs - state.leastMs);
-  // The call that ended was in use; later changes of the number were not.
-  const inUse = Math.max(1, Math.min(Math.floor(number), sample.inUse));
+  // The calls in flight on average, by Little's law: permits on their way between callers, which
+  // other processes may take milliseconds to notice, count as idle.
+  const running = sample.sumMs / Math.max(sample.lastedMs, SHORTEST_MS);
+  const inUse = Math.max(1, Math.min(Math.floor(number), running));
   const spread = scattered(state, inUse * Math.min(1, leastMs / latencyMs));
   const wanted = RULES[rule]({ number, inUse, scatter: spread.scatter }, leastMs, latencyMs);
   // A number that is not reached says nothing about a higher one.

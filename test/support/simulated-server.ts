@@ -85,7 +85,7 @@ export function runServer(run: ServerRun): ServerPart[] {
   const departures = new Departures();
   const queue: number[] = [];
   let [slots, busy, inFlight, nowMs, arrivalMs] = [capacity, 0, 0, 0, span(gapMs)];
-  let window = { count: 0, sumMs: 0, mostInFlight: 0, inUse: 0, dropped: 0 };
+  let window = { count: 0, sumMs: 0, mostInFlight: 0, dropped: 0 };
   let [openedMs, windows, measuredFromMs] = [0, 0, Number.POSITIVE_INFINITY];
   let [latencies, numbers]: [number[], number[]] = [[], []];
   const results: ServerPart[] = [];
@@ -100,7 +100,6 @@ export function runServer(run: ServerRun): ServerPart[] {
     if (inFlight >= Math.floor(numberNow())) return;
     if (inFlight >= room) {
       window.mostInFlight = Math.max(window.mostInFlight, inFlight + 1);
-      window.inUse += inFlight + 1;
       window.dropped++;
       limit?.ended({ atMs: nowMs, latencyMs: MEAN_MS, inFlight, isDropped: true });
       return;
@@ -113,7 +112,6 @@ export function runServer(run: ServerRun): ServerPart[] {
     nowMs = departures.next;
     const latencyMs = nowMs - departures.take();
     window.mostInFlight = Math.max(window.mostInFlight, inFlight);
-    window.inUse += inFlight;
     window.count++;
     window.sumMs += latencyMs;
     limit?.ended({ atMs: nowMs, latencyMs, inFlight, isDropped: false });
@@ -141,11 +139,9 @@ export function runServer(run: ServerRun): ServerPart[] {
     else depart();
     const isFull = window.count + window.dropped >= state.needed;
     if (!isFull || nowMs - openedMs < state.spanMs) continue;
-    if (rule !== undefined) {
-      const inUse = window.inUse / (window.count + window.dropped);
-      state = nextState(rule, state, { ...window, inUse }, BOUNDS);
-    }
-    window = { count: 0, sumMs: 0, mostInFlight: 0, inUse: 0, dropped: 0 };
+    const lastedMs = nowMs - openedMs;
+    if (rule !== undefined) state = nextState(rule, state, { ...window, lastedMs }, BOUNDS);
+    window = { count: 0, sumMs: 0, mostInFlight: 0, dropped: 0 };
     openedMs = nowMs;
     windows++;
     if (measuredFromMs < Number.POSITIVE_INFINITY) numbers.push(numberNow());

@@ -343,7 +343,7 @@ export {
   adaptDrop,
   adaptDropped,
   adaptDroppedEver,
-  adaptInUse,
+  adaptLasted,
   adaptMostInFlight,
   adaptPut,
   adaptSum,

@@ -15,7 +15,7 @@ export interface LatencyEngine {
   adaptSum(): number;
   adaptDropped(): number;
   adaptMostInFlight(): number;
-  adaptInUse(): number;
+  adaptLasted(): number;
 }
 
 /** The calls of a closed window. */
@@ -23,8 +23,8 @@ export interface ClosedWindow {
   readonly count: number;
   readonly sumMs: number;
   readonly mostInFlight: number;
-  /** The average of the permits in use when a call ended. */
-  readonly inUse: number;
+  /** How long the window was open. */
+  readonly lastedMs: number;
   readonly dropped: number;
 }
 
@@ -131,7 +131,7 @@ export class LatencyWindow {
     return {
       ...{ count, dropped, sumMs: engine.adaptSum() / PER_MS },
       mostInFlight: engine.adaptMostInFlight(),
-      inUse: engine.adaptInUse() / Math.max(1, count + dropped),
+      lastedMs: engine.adaptLasted() / 1000,
     };
   }
 

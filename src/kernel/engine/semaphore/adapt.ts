@@ -12,7 +12,6 @@ import {
   ADAPT_dropped,
   ADAPT_droppedEver,
   ADAPT_head,
-  ADAPT_inUse,
   ADAPT_mostInFlight,
   ADAPT_state,
   ADAPT_STATE_least,
@@ -48,7 +47,7 @@ let epoch: i32 = 0;
 let total: i64 = 0;
 let dropped: i32 = 0;
 let mostInFlight: i32 = 0;
-let inUse: i32 = 0;
+let lastedUs: i64 = 0;
 
 function instantOf(us: f64): i64 {
   return (us as i64) & OPENED_MASK;
@@ -79,11 +78,15 @@ function recentValue(at: usize, field: i32): i32 {
   return readI64(at + ADAPT_state + field) as i32;
 }
 
+/** For how long the window of a head has been open. */
+function openFor(head: i64, us: f64): i64 {
+  return (instantOf(us) - head) & OPENED_MASK;
+}
+
 /** Whether enough calls have ended, and enough time has passed, at `us` after the origin. */
 function isDue(at: usize, head: i64, ended: i32, us: f64): bool {
   if (ended < adaptValue(at, ADAPT_STATE_needed)) return false;
-  const open = (instantOf(us) - head) & OPENED_MASK;
-  return open >= (adaptValue(at, ADAPT_STATE_span) as i64);
+  return openFor(head, us) >= (adaptValue(at, ADAPT_STATE_span) as i64);
 }
 
 /** Whether the window may be due. Most calls find out without an atomic load. */
@@ -93,13 +96,12 @@ function mayBeDue(at: usize, ended: i32, us: f64): bool {
 }
 
 /**
- * Adds the permits in use. Their sum wraps only beyond 100,000 calls that see 40,000 permits. A word
- * read while its sign changes, in JavaScript, makes one call see too many or none.
+ * Notes the permits in use. A word read while its sign changes, in JavaScript, makes one call see
+ * too many or none.
  */
 function noteInFlight(cell: usize, at: usize): void {
   const permits = permitsOf(readI64(cell + SEMAPHORE_permits));
   const now = max(0, permits - availableOf(readI64(cell + CELL_word)));
-  add32(at + ADAPT_inUse, now);
   while (now > readI32(at + ADAPT_mostInFlight)) {
     const most = load32(at + ADAPT_mostInFlight);
     if (now <= most || exchange32(at + ADAPT_mostInFlight, most, now) == most) return;
@@ -158,7 +160,7 @@ export function adaptClose(at: usize, us: f64): bool {
   total = take64(at + ADAPT_total);
   dropped = take32(at + ADAPT_dropped);
   mostInFlight = take32(at + ADAPT_mostInFlight);
-  inUse = take32(at + ADAPT_inUse);
+  lastedUs = openFor(head, us);
   return total != 0 || dropped != 0;
 }
 
@@ -180,9 +182,9 @@ export function adaptMostInFlight(): i32 {
   return mostInFlight;
 }
 
-/** The sum of the permits in use when each call ended. */
-export function adaptInUse(): f64 {
-  return inUse as u32 as f64;
+/** How long the window was open, in microseconds. */
+export function adaptLasted(): f64 {
+  return lastedUs as f64;
 }
 
 /** All calls ever dropped. */
