@@ -68,12 +68,12 @@ export class Adaptation {
     this.#clock = clock;
   }
 
-  /** Adds a call that ends now. Call this before its permits return. */
-  ended(sinceUs: number, outcome: CallOutcome): void {
+  /** Adds a call with `n` permits that ends now. Call this before its permits return. */
+  ended(sinceUs: number, n: number, outcome: CallOutcome): void {
     if (outcome === 'ignore') return;
     const nowUs = this.#clock.now();
     const window = this.#window;
-    const isDue = outcome === 'ok' ? window.add(sinceUs, nowUs) : window.drop(nowUs);
+    const isDue = outcome === 'ok' ? window.add(sinceUs, nowUs, n) : window.drop(nowUs);
     if (isDue) this.#close(nowUs);
   }
 

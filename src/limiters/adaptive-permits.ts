@@ -26,6 +26,8 @@ export interface WindowSample {
   readonly sumMs: number;
   /** The most permits in use when a call ended. */
   readonly mostInFlight: number;
+  /** The time in milliseconds for which they held permits: more than the sum if they held several. */
+  readonly heldMs: number;
   /** How long the window was open, in milliseconds. */
   readonly lastedMs: number;
   /** Calls with the outcome `dropped`. */
@@ -266,9 +268,9 @@ function steady(
     return { ...state, leastMs, left: MEASURE_EVERY };
   }
   const leastMs = state.leastMs + BY_LOWER * Math.min(0, latencyMs - state.leastMs);
-  // The calls in flight on average, by Little's law: permits on their way between callers, which
-  // other processes may take milliseconds to notice, count as idle.
-  const running = sample.sumMs / Math.max(sample.lastedMs, SHORTEST_MS);
+  // The permits in use on average, by Little's law: those on their way between callers, which other
+  // processes may take milliseconds to notice, count as idle.
+  const running = sample.heldMs / Math.max(sample.lastedMs, SHORTEST_MS);
   const inUse = Math.max(1, Math.min(Math.floor(number), running));
   const spread = scattered(state, inUse * Math.min(1, leastMs / latencyMs));
   const wanted = RULES[rule]({ number, inUse, scatter: spread.scatter }, leastMs, latencyMs);

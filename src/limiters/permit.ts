@@ -71,7 +71,7 @@ export class Permit {
       throw new RateLimitError('ERR_PERMIT_RELEASED', 'the permit was released before');
     }
     this.#isReleased = true;
-    if (this.#keeper.takeBack(this.#waiter, this.dueUs, this.#sinceUs, outcome)) return;
+    if (this.#keeper.takeBack(this.#waiter, this.n, this.dueUs, this.#sinceUs, outcome)) return;
     throw new RateLimitError('ERR_PERMIT_EXPIRED', 'the permit was held longer than holdMs');
   }
 
@@ -121,12 +121,18 @@ export class PermitKeeper {
   }
 
   /** Returns the permits of a waiter; false if they are back already or overdue. */
-  takeBack(waiter: Waiter, dueUs: number, sinceUs: number, outcome: CallOutcome): boolean {
+  takeBack(
+    waiter: Waiter,
+    n: number,
+    dueUs: number,
+    sinceUs: number,
+    outcome: CallOutcome,
+  ): boolean {
     let isLate = false;
     let isReleased = false;
     try {
       isLate = dueUs < Number.POSITIVE_INFINITY && this.#now() >= dueUs;
-      this.adaptation?.ended(sinceUs, isLate && outcome === 'ok' ? 'dropped' : outcome);
+      this.adaptation?.ended(sinceUs, n, isLate && outcome === 'ok' ? 'dropped' : outcome);
     } finally {
       // Even if the clock failed.
       isReleased = this.#kernel.release(waiter);

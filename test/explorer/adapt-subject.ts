@@ -42,7 +42,7 @@ function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): La
 export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subject {
   const window = open(buffer, kernel);
   return operations({
-    add: () => void window.add(0, LATENCY_MS * 1000),
+    add: () => void window.add(0, LATENCY_MS * 1000, 2),
     /** Chooses the number of calls that it took, unless another close took them. */
     close() {
       const closed = window.close(LATENCY_MS * 1000);

@@ -63,7 +63,7 @@ describe('the explorer', () => {
     ['torn', 'window', 'sliding-log 1', [[take], [take]], '0*3 1*3 0*1 1*1 0*2 1*1'],
     ['torn', 'sometimes', '0 0 100', [[['isDue', 100]], [['isDue', 100]]], '0*2 1*2 0*1 1*1'],
     ['torn', 'arrivals', '1000', [[['add', 100, 3]], [['add', 100, 5]]], '0*2 1*2 0*1 1*1'],
-    ['torn', 'adapt', '2', [[['close']], [['close']]], '0*7 1*7 0*1 1*1 0*4 1*4 0*3 1*3'],
+    ['torn', 'adapt', '2', [[['close']], [['close']]], '0*7 1*7 0*1 1*1 0*4 1*4 0*3 1*3 0*3 1*3'],
     ['torn', 'arrivals', '1000', [[['refuse']], [['refuse']]], '0*2 1*2 0*1 1*1'],
     ['torn', 'keyed', 'refuse 2 1', [[['take', 1, 1]], [['take', 1, 3]]], '0*3 1*3 0*1 1*1'],
     [

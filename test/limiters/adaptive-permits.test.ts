@@ -16,7 +16,15 @@ const BOUNDS = { min: 1, max: 200 };
 
 function sample(latencyMs: number, more: Partial<WindowSample> = {}): WindowSample {
   const count = more.count ?? 100;
-  return { count, sumMs: latencyMs * count, mostInFlight: 1000, lastedMs: 0, dropped: 0, ...more };
+  return {
+    count,
+    sumMs: latencyMs * count,
+    mostInFlight: 1000,
+    heldMs: latencyMs * count,
+    lastedMs: 0,
+    dropped: 0,
+    ...more,
+  };
 }
 
 /** A state that has measured a least latency of 10 ms, and does not measure again soon. */

@@ -52,6 +52,19 @@ describe('a semaphore that adapts', () => {
     expect(semaphore.available()).toBe(semaphore.permits);
   });
 
+  test('counts all permits of calls that take several', async () => {
+    const { clock, semaphore } = make({ permits: { min: 4, max: 40, initial: 20 } });
+    for (let round = 0; round < 400; round++) {
+      const calls = Math.floor(semaphore.permits / 4);
+      const permits = Array.from({ length: calls }, () => semaphore.tryAcquire(4));
+      // The server serves what 8 permits admit at once.
+      await clock.advance(10 * Math.max(1, calls / 2));
+      for (const permit of permits) permit?.release();
+    }
+    expect(semaphore.permits).toBeGreaterThanOrEqual(8);
+    expect(semaphore.permits).toBeLessThanOrEqual(14);
+  });
+
   test('starts with its initial number, and reads what it has found', async () => {
     const { semaphore } = make();
     expect(semaphore.permits).toBe(20);

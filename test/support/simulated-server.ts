@@ -140,7 +140,9 @@ export function runServer(run: ServerRun): ServerPart[] {
     const isFull = window.count + window.dropped >= state.needed;
     if (!isFull || nowMs - openedMs < state.spanMs) continue;
     const lastedMs = nowMs - openedMs;
-    if (rule !== undefined) state = nextState(rule, state, { ...window, lastedMs }, BOUNDS);
+    if (rule !== undefined) {
+      state = nextState(rule, state, { ...window, heldMs: window.sumMs, lastedMs }, BOUNDS);
+    }
     window = { count: 0, sumMs: 0, mostInFlight: 0, dropped: 0 };
     openedMs = nowMs;
     windows++;

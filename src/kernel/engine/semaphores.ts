@@ -343,6 +343,8 @@ export {
   adaptDrop,
   adaptDropped,
   adaptDroppedEver,
+  adaptFurther,
+  adaptHold,
   adaptLasted,
   adaptMostInFlight,
   adaptPut,

@@ -6,6 +6,7 @@ import { LATENCY_PER_US, LONGEST_LATENCY } from '../constants.ts';
 export interface LatencyEngine {
   adaptAdd(cell: number, at: number, latency: number, us: number): number;
   adaptDrop(cell: number, at: number, us: number): number;
+  adaptHold(at: number, latencies: number): void;
   adaptClose(at: number, us: number): number;
   adaptPut(at: number, field: number, value: number): void;
   adaptValue(at: number, field: number): number;
@@ -16,6 +17,7 @@ export interface LatencyEngine {
   adaptDropped(): number;
   adaptMostInFlight(): number;
   adaptLasted(): number;
+  adaptFurther(): number;
 }
 
 /** The calls of a closed window. */
@@ -23,6 +25,8 @@ export interface ClosedWindow {
   readonly count: number;
   readonly sumMs: number;
   readonly mostInFlight: number;
+  /** The time for which permits were held: calls may hold several. */
+  readonly heldMs: number;
   /** How long the window was open. */
   readonly lastedMs: number;
   readonly dropped: number;
@@ -108,9 +112,10 @@ export class LatencyWindow {
     this.#waiters = waiters;
   }
 
-  /** Adds a call that began and ended at these instants. Returns whether to {@link close}. */
-  add(sinceUs: number, nowUs: number): boolean {
+  /** Adds a call with `n` permits from one instant to another. Returns whether to {@link close}. */
+  add(sinceUs: number, nowUs: number, n = 1): boolean {
     const latency = Math.min(LONGEST_LATENCY, Math.max(1, (nowUs - sinceUs) * LATENCY_PER_US));
+    if (n > 1) this.#engine.adaptHold(this.#at, latency * (n - 1));
     return this.#engine.adaptAdd(this.#cell, this.#at, latency, this.#since(nowUs)) !== 0;
   }
 
@@ -130,6 +135,7 @@ export class LatencyWindow {
     const [count, dropped] = [engine.adaptCount(), engine.adaptDropped()];
     return {
       ...{ count, dropped, sumMs: engine.adaptSum() / PER_MS },
+      heldMs: (engine.adaptSum() + engine.adaptFurther()) / PER_MS,
       mostInFlight: engine.adaptMostInFlight(),
       lastedMs: engine.adaptLasted() / 1000,
     };

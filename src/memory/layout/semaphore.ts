@@ -10,7 +10,7 @@
  * An adaptive semaphore has three more lines at the end, the window of its latencies:
  *
  *     line 0     │ head i64 │ total i64 │ dropped i32 │ mostInFlight i32 │ droppedEver i64 │
- *                │ min i32 │ max i32 │ - │
+ *                │ min i32 │ max i32 │ further i64 │ - │
  *     line 1, 2  │ number i64 │ least i64 │ heldNumber i64 │ heldLatency i64 │ left i64 │
  *                │ phase i64 │ needed i64 │ span i64 │ latency i64 │ busy i64 │ scatter i64 │
  *
@@ -59,6 +59,7 @@ export const ADAPT = {
   droppedEver: 24,
   min: 32,
   max: 36,
+  further: 40,
   state: LINE_BYTES,
 } as const;
 /** Byte offsets in its state, from the second line on. */

@@ -81,7 +81,7 @@ export function semaphoreScene(recorder: Recorder, random: Random, calls: number
         return (semaphore) => semaphore.expire(now);
       case 16: {
         const sinceUs = nowUs - random.pick([0, 1, 1000, 1e6, 1e10]);
-        return (semaphore) => semaphore.latencyWindow().add(sinceUs, nowUs);
+        return (semaphore) => semaphore.latencyWindow().add(sinceUs, nowUs, n);
       }
       case 17:
         return (semaphore) => semaphore.latencyWindow().drop(nowUs);

@@ -11,6 +11,7 @@ import {
 import {
   ADAPT_dropped,
   ADAPT_droppedEver,
+  ADAPT_further,
   ADAPT_head,
   ADAPT_mostInFlight,
   ADAPT_state,
@@ -48,6 +49,7 @@ let total: i64 = 0;
 let dropped: i32 = 0;
 let mostInFlight: i32 = 0;
 let lastedUs: i64 = 0;
+let further: i64 = 0;
 
 function instantOf(us: f64): i64 {
   return (us as i64) & OPENED_MASK;
@@ -127,6 +129,11 @@ export function adaptDrop(cell: usize, at: usize, us: f64): bool {
   return mayBeDue(at, ended, us);
 }
 
+/** Adds the time for which a call held further permits than its first. */
+export function adaptHold(at: usize, latencies: f64): void {
+  add64(at + ADAPT_further, latencies as i64);
+}
+
 function countOf(sums: i64): i32 {
   return ((sums as u64) >> COUNT_SHIFT) as i32;
 }
@@ -160,6 +167,7 @@ export function adaptClose(at: usize, us: f64): bool {
   total = take64(at + ADAPT_total);
   dropped = take32(at + ADAPT_dropped);
   mostInFlight = take32(at + ADAPT_mostInFlight);
+  further = take64(at + ADAPT_further);
   lastedUs = openFor(head, us);
   return total != 0 || dropped != 0;
 }
@@ -180,6 +188,11 @@ export function adaptDropped(): i32 {
 
 export function adaptMostInFlight(): i32 {
   return mostInFlight;
+}
+
+/** The time for which calls held further permits. */
+export function adaptFurther(): f64 {
+  return further as f64;
 }
 
 /** How long the window was open, in microseconds. */
