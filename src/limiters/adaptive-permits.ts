@@ -79,6 +79,11 @@ export interface AdaptBounds {
 }
 
 const WINDOW_MS = 200;
+/**
+ * The share of the most permits in use that were in use on average, at least: the average of a window
+ * that spans a pause, or of calls that are ignored, is lower than that of the traffic.
+ */
+const REACHED = 0.5;
 /** A clock that stands still, as in tests, does not divide by 0. */
 const SHORTEST_MS = 0.001;
 const LEAST_CALLS = 50;
@@ -270,7 +275,8 @@ function steady(
   const leastMs = state.leastMs + BY_LOWER * Math.min(0, latencyMs - state.leastMs);
   // The permits in use on average, by Little's law: those on their way between callers, which other
   // processes may take milliseconds to notice, count as idle.
-  const running = sample.heldMs / Math.max(sample.lastedMs, SHORTEST_MS);
+  const average = sample.heldMs / Math.max(sample.lastedMs, SHORTEST_MS);
+  const running = Math.max(average, REACHED * mostInFlight);
   const inUse = Math.max(1, Math.min(Math.floor(number), running));
   const spread = scattered(state, inUse * Math.min(1, leastMs / latencyMs));
   const wanted = RULES[rule]({ number, inUse, scatter: spread.scatter }, leastMs, latencyMs);

@@ -63,13 +63,14 @@ describe('the next number of calls in flight', () => {
     [21, 10.5, 21, 0, 21], // stays where 20 are served and one is queued
     [20, 10, 18, 0, 24.11], // with two permits idle, the queue is three, and the scatter moves
     [20, 20, 10, 0, 16.52], // of the 10 idle permits, 3 count while calls queue
+    [20, 10, 4, 0, 23.77], // there was a pause: half of the most in use count
   ])(
     'of %d at %d ms with %d in use and a scatter of %d is %d',
     (number, ms, inUse, scatter, next) => {
       const busy = inUse * Math.min(1, 10 / ms);
       const windowed = steady(number, { busy: inUse === 18 ? 20 : busy, scatter });
       // By Little's law.
-      const calls = sample(ms);
+      const calls = sample(ms, { mostInFlight: number });
       const ended = { ...calls, lastedMs: calls.sumMs / inUse };
       expect(stateAfter('gradient', windowed, ended).number).toBeCloseTo(next, 1);
     },
