@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs';
 import { setTimeout as after } from 'node:timers/promises';
 import { HostRegion } from '../../src/host.ts';
 import { Semaphore } from '../../src/index.ts';
+import { meanOf } from '../../src/load/judge/interval.ts';
 import { messageOf, whileItRuns } from '../child-message.ts';
 import type { Section } from '../section.ts';
 import type { Settings } from '../settings.ts';
@@ -69,17 +70,13 @@ async function measure(
       const looking = setInterval(() => seen.push(semaphore.permits), LOOK_MS);
       await whileItRuns(server, SERVER, () => after(partMs));
       clearInterval(looking);
-      reports.push({ ...(await changeSlots(server, slots)), permits: mean(seen) });
+      reports.push({ ...(await changeSlots(server, slots)), permits: meanOf(seen) });
     }
     return reports;
   } finally {
     for (const child of [...clients, server]) child.kill('SIGKILL');
     rmSync(path, { force: true });
   }
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
 function perSecond({ served, lastedMs }: SlottedReport): number {

@@ -8,6 +8,9 @@ import {
   type SemaphoreOptions,
   TokenBucket,
 } from '../../src/index.ts';
+import { LATENCY_PER_US } from '../../src/kernel/constants.ts';
+import { configurationOf, openSemaphoreCell } from '../../src/kernel/semaphore/cell.ts';
+import { ADAPT, adaptAt } from '../../src/memory/layout.ts';
 
 const RANGE = { max: 40, initial: 20 };
 
@@ -63,6 +66,26 @@ describe('a semaphore that adapts', () => {
     }
     expect(semaphore.permits).toBeGreaterThanOrEqual(8);
     expect(semaphore.permits).toBeLessThanOrEqual(14);
+  });
+
+  test('adds the time for which a call holds each of its permits', async () => {
+    const region = Region.create();
+    const { clock, semaphore } = make({ region });
+    const place = openSemaphoreCell(
+      region,
+      semaphore.handle.offset,
+      'semaphore',
+      semaphore.handle.nonce,
+    );
+    const at = place.offset + adaptAt(configurationOf(place).waiters) + ADAPT.further;
+    const held: number[] = [];
+    for (const n of [1, 3]) {
+      const permit = semaphore.tryAcquire(n);
+      await clock.advance(10);
+      permit?.release();
+      held.push(Number(region.i64[at >> 3]) / (1000 * LATENCY_PER_US));
+    }
+    expect(held).toEqual([0, 20]);
   });
 
   test('starts with its initial number, and reads what it has found', async () => {
