@@ -56,8 +56,20 @@ describe('the explorer', () => {
 
   /** If the targets take different numbers of steps, the schedule of WebAssembly comes second. */
   const planted: [Fault, string, string, Operation[][], string, string?][] = [
-    ['torn', 'bucket', '1 3 1', [[['acquire', 1, 0]], [['acquire', 1, 0]]], '0*2 1*2 0*1 1*1'],
-    ['torn', 'bucket', '1 3 2', [[['acquire', 1, 0]], [['reconfigure', 4, 8]]], '0*5 1*60 0*1 1*4'],
+    [
+      'torn',
+      'token',
+      'bucket 1 3 1',
+      [[['acquire', 1, 0]], [['acquire', 1, 0]]],
+      '0*2 1*2 0*1 1*1',
+    ],
+    [
+      'torn',
+      'token',
+      'bucket 1 3 2',
+      [[['acquire', 1, 0]], [['reconfigure', 0, 4, 8]]],
+      '0*5 1*60 0*1 1*4',
+    ],
     ['torn', 'window', 'fixed-window 1', [[take], [take]], '0*2 1*2 0*1 1*1'],
     ['torn', 'window', 'sliding-window 1', [[take], [take]], '0*2 1*2 0*1 1*1'],
     ['torn', 'window', 'sliding-log 1', [[take], [take]], '0*3 1*3 0*1 1*1 0*2 1*1'],
@@ -65,25 +77,31 @@ describe('the explorer', () => {
     ['torn', 'arrivals', '1000', [[['add', 100, 3]], [['add', 100, 5]]], '0*2 1*2 0*1 1*1'],
     ['torn', 'adapt', '2', [[['close']], [['close']]], '0*7 1*7 0*1 1*1 0*4 1*4 0*3 1*3 0*3 1*3'],
     ['torn', 'arrivals', '1000', [[['refuse']], [['refuse']]], '0*2 1*2 0*1 1*1'],
-    ['torn', 'keyed', 'refuse 2 1', [[['take', 1, 1]], [['take', 1, 3]]], '0*3 1*3 0*1 1*1'],
     [
       'torn',
-      'keyed',
-      'refuse 2',
-      [[['take', 1, 2]], [['take', 2, 2]]],
+      'token',
+      'keyed refuse 2 1',
+      [[['acquire', 1, 1]], [['acquire', 1, 3]]],
+      '0*3 1*3 0*1 1*1',
+    ],
+    [
+      'torn',
+      'token',
+      'keyed refuse 2',
+      [[['acquire', 1, 2]], [['acquire', 2, 2]]],
       '0*6 1*6 0*12 1*12',
       '0*5 1*5 0*12 1*12',
     ],
     ['torn', 'lease', '2', [[['spend', 1]], [['spend', 2]]], '0*4 1*4 0*1 1*1'],
     [
       'stale',
-      'bucket',
-      '1 3 2 1',
+      'token',
+      'bucket 1 3 2 1',
       [
         [['decide', 2]],
         [
-          ['reconfigure', 4, 8],
-          ['reconfigure', 0.5, 1],
+          ['reconfigure', 0, 4, 8],
+          ['reconfigure', 0, 0.5, 1],
         ],
       ],
       '0*1 1*97 0*1 1*31',
@@ -91,16 +109,16 @@ describe('the explorer', () => {
     ],
     [
       'torn',
-      'limit-set',
-      '2 1 3 2 4',
+      'token',
+      'limit-set 2 1 3 2 4',
       [[['acquire', 1, 0]], [['acquire', 1, 0]]],
       '0*21 1*22 0*1 1*1 0*2 1*1',
       '0*17 1*18 0*1 1*1 0*2 1*1',
     ],
     [
       'stale',
-      'limit-set',
-      '2 1 3 2 4',
+      'token',
+      'limit-set 2 1 3 2 4',
       [
         [
           ['acquire', 1, 0],
@@ -116,8 +134,8 @@ describe('the explorer', () => {
     ],
     [
       'freed',
-      'limit-set',
-      '2 1 3 2 4',
+      'token',
+      'limit-set 2 1 3 2 4',
       [
         [['decide', 3]],
         [
@@ -130,8 +148,8 @@ describe('the explorer', () => {
     ],
     [
       'unconverted',
-      'limit-set',
-      '2 1 3 2 4',
+      'token',
+      'limit-set 2 1 3 2 4',
       [[['acquire', 1, 0]], [['reconfigure', 0, 4, 8]]],
       '0*12 1*69 0*32 1*33 0*42 1*15',
       '0*12 1*64 0*24 1*25 0*32 1*15',
@@ -145,8 +163,8 @@ describe('the explorer', () => {
       '0*2 1*26 0*1 1*2 0*2 1*1 0*1 1*2',
     ],
     ['kept', 'semaphore', '3 h1 h1', [[endedOwns, endedOwns], [['recover']]], '0*3 1*13 0*2'],
-    ['early', 'bucket', '1 3 1', [[['acquire', 1, 0]], [['acquire', 1, 0]]], '0*2 1*2'],
-    ['early', 'keyed', 'refuse 2 1', [[['take', 1, 1]], [['take', 1, 3]]], '0*3 1*3'],
+    ['early', 'token', 'bucket 1 3 1', [[['acquire', 1, 0]], [['acquire', 1, 0]]], '0*2 1*2'],
+    ['early', 'token', 'keyed refuse 2 1', [[['acquire', 1, 1]], [['acquire', 1, 3]]], '0*3 1*3'],
   ];
   // Finding a stale access takes seconds.
   it.each(planted.filter(([fault]) => IN_FULL || fault !== 'stale'))(

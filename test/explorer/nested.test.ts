@@ -4,19 +4,15 @@ import { MAX_LIMITS } from '../../src/memory/layout.ts';
 import { Preemption } from '../support/preemption.ts';
 import * as adapt from './adapt-subject.ts';
 import * as arrivals from './arrivals-subject.ts';
-import * as bucket from './bucket-subject.ts';
 import type { Execution, Returned } from './exploration.ts';
-import * as keyedLimitSet from './keyed-limit-set-subject.ts';
-import * as keyed from './keyed-subject.ts';
 import * as lease from './lease-subject.ts';
-import * as limitSet from './limit-set-subject.ts';
 import * as plain from './plain-subject.ts';
 import { type Listed, SCENARIOS } from './scenarios.ts';
 import * as semaphore from './semaphore-subject.ts';
 import * as sometimes from './sometimes-subject.ts';
 import { Specification } from './specification.ts';
 import type { SubjectModule } from './subject.ts';
-import * as tiers from './tiers-subject.ts';
+import * as token from './token-subject.ts';
 import * as window from './window-subject.ts';
 
 // A small part of the exploration, without threads: everything that one thread does happens between
@@ -25,15 +21,11 @@ import * as window from './window-subject.ts';
 const MODULES: Readonly<Record<string, SubjectModule>> = {
   adapt,
   arrivals,
-  bucket,
-  keyed,
-  'keyed-limit-set': keyedLimitSet,
   lease,
-  'limit-set': limitSet,
   plain,
   semaphore,
   sometimes,
-  tiers,
+  token,
   window,
 };
 const PAIRS = SCENARIOS.filter(

@@ -1,14 +1,14 @@
 import { continuous } from '../../src/kernel/bucket/schedule.ts';
 import { PlainKernel } from '../support/plain-bucket.ts';
-import { bucket } from './oracles.ts';
-import type { Reference, Subject } from './subject.ts';
-import { tokenOperations } from './token-operations.ts';
+import { operations, type Reference, type Subject } from './subject.ts';
+import { reference as tokenReference } from './token-reference.ts';
+import { tokenCalls } from './token-subject.ts';
 
 const NOW_US = 1_000_000;
 
-/** The word, the rate and the burst. `setup` is `rate burst initial`. */
+/** The word, the rate and the burst. `setup` as for a bucket. */
 export function create(setup: string): SharedArrayBuffer {
-  const [rate = 1, burst = 1, initial = burst] = setup.split(' ').map(Number);
+  const [, rate = 1, burst = 1, initial = burst] = setup.split(' ').map(Number);
   const buffer = new SharedArrayBuffer(24);
   new Float64Array(buffer).set([0, rate, burst]);
   const bucket = open(buffer);
@@ -23,15 +23,15 @@ function open(buffer: SharedArrayBuffer): PlainKernel {
 }
 
 export function attach(buffer: SharedArrayBuffer): Subject {
-  return tokenOperations(open(buffer), NOW_US);
+  return operations(tokenCalls(open(buffer), NOW_US));
 }
 
 export function reference(setup: string): Reference {
-  return bucket(setup, true);
+  return tokenReference(setup, true);
 }
 
 export function observe(buffer: SharedArrayBuffer): unknown {
   const bucket = open(buffer);
   const { rate, burst } = bucket.schedule();
-  return { balance: bucket.balance(NOW_US), rate, burst };
+  return { limits: [[rate, burst]], tokens: [bucket.balance(NOW_US)], doubled: [] };
 }

@@ -13,7 +13,8 @@ const SAMPLE = IN_FULL ? 61 : 241;
 function isQuick({ subject, threads }: Listed): boolean {
   const isPair = threads.length === 2 && threads.every(({ length }) => length === 1);
   return (
-    isPair || !/^(bucket|limit set|fixed-window|double-burst|sliding|keyed, rec)/.test(subject)
+    isPair ||
+    !/^(bucket|(keyed )?limit set|fixed-window|double-burst|sliding|keyed, rec)/.test(subject)
   );
 }
 

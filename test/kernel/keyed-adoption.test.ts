@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { attach, create } from '../explorer/keyed-subject.ts';
+import { attach, create } from '../explorer/token-subject.ts';
 import { KILLED, Preemption } from '../support/preemption.ts';
 
 /**
@@ -24,17 +24,17 @@ it('an entry left named by a terminated thread is not finished if the key has an
     for (let inner = 1; inner <= STEPS; inner++) {
       for (let death = 1; death <= STEPS; death++) {
         // The first of two entries belongs to another key for one more second.
-        const buffer = create('refuse 1 3!');
+        const buffer = create('keyed refuse 1 3!');
         const [finisher, owner, dying] = [attach(buffer), attach(buffer), attach(buffer)];
         let admitted = 0;
         const die = () => {
-          const call = () => dying.run(['take', 1, 2, SECOND]);
+          const call = () => dying.run(['acquire', 1, 2, 0, SECOND]);
           if (preemption.call(call, death, () => undefined, true) === KILLED) deaths++;
         };
         const own = () => {
-          if (preemption.call(() => owner.run(['take', 1, 3]), inner, die) === 0) admitted += 3;
+          if (preemption.call(() => owner.run(['acquire', 1, 3]), inner, die) === 0) admitted += 3;
         };
-        const finish = () => finisher.run(['take', 1, 2, SECOND]);
+        const finish = () => finisher.run(['acquire', 1, 2, 0, SECOND]);
         if (preemption.call(finish, at, own) === 0) admitted += 2;
         // A burst of three, and one token per second.
         if (admitted > 4) expect({ admitted, at, inner, death }).toBeUndefined();

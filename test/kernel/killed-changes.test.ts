@@ -2,10 +2,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { KernelName } from '../../src/index.ts';
 import { CLAIM_BITS, TAKEOVER_MASK } from '../../src/kernel/constants.ts';
 import { BUCKET, KEYED, REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
-import * as bucket from '../explorer/bucket-subject.ts';
-import * as limitSet from '../explorer/limit-set-subject.ts';
 import type { Operation, Subject, SubjectModule } from '../explorer/subject.ts';
-import * as tiers from '../explorer/tiers-subject.ts';
+import * as token from '../explorer/token-subject.ts';
 import * as window from '../explorer/window-subject.ts';
 import { takeOver } from '../support/cell.ts';
 import { KILLED, Preemption } from '../support/preemption.ts';
@@ -40,9 +38,9 @@ const windowOf = (kind: string): Kind => ({
 
 const KINDS: Readonly<Record<string, Kind>> = {
   bucket: {
-    module: bucket,
-    setup: '1 5 5',
-    change: (i) => ['reconfigure', 1 + (i % 7), 5],
+    module: token,
+    setup: 'bucket 1 5 5',
+    change: (i) => ['reconfigure', 0, 1 + (i % 7), 5],
     take: ['acquire', 1, 0],
     most: 5,
     admits: isNow,
@@ -52,8 +50,8 @@ const KINDS: Readonly<Record<string, Kind>> = {
   'sliding window': windowOf('sliding-window'),
   'sliding log': windowOf('sliding-log'),
   'limit set': {
-    module: limitSet,
-    setup: '5 1 5 2 5',
+    module: token,
+    setup: 'limit-set 5 1 5 2 5',
     change: (i) => ['reconfigure', i % 2, 1 + (i % 7), 5],
     take: ['acquire', 1, 0],
     most: 5,
@@ -61,10 +59,10 @@ const KINDS: Readonly<Record<string, Kind>> = {
     claims: KEYED.claims,
   },
   'keyed table': {
-    module: tiers,
-    setup: '1 2',
-    change: (i) => [i % 2 === 0 ? 'double' : 'tier'],
-    take: ['take', 1, 1],
+    module: token,
+    setup: 'tiers refuse 2 1! 2!',
+    change: (i) => [i % 2 === 0 ? 'double' : 'other'],
+    take: ['acquire', 1, 1],
     most: 12,
     admits: isNow,
     claims: KEYED.claims,

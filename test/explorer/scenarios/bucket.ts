@@ -14,7 +14,7 @@ import {
 import type { Named, Plan, Shared } from './plan.ts';
 
 /** A bucket at 1/s that holds 2 of 3 tokens: small enough that operations interfere. */
-const BUCKET = { module: 'bucket', setup: '1 3 2' } as const;
+const BUCKET = { module: 'token', setup: 'bucket 1 3 2' } as const;
 
 /** The operations of every bucket, whether or not its limit can change. */
 const bucketOperations = {
@@ -52,8 +52,8 @@ export const BUCKET_PLANS: readonly Plan[] = [
   },
   {
     subject: 'bucket in debt',
-    module: 'bucket',
-    setup: '1 3 0',
+    module: 'token',
+    setup: 'bucket 1 3 0',
     operations: { borrow, refund, 'refund 5': ['refund', 5], charge, drain },
     long: { reconfigure },
     inThrees: { borrow, refund, drain },
@@ -61,11 +61,11 @@ export const BUCKET_PLANS: readonly Plan[] = [
   },
 ];
 
-const less: Operation = ['reconfigure', 0.5, 1];
+const less: Operation = ['reconfigure', 0, 0.5, 1];
 
 /** Scenarios of one bucket outside the plans. */
 export function buckets(): Shared[] {
-  const bucket = { ...BUCKET, module: subjectModule('bucket'), subject: 'bucket', stops: true };
+  const bucket = { ...BUCKET, module: subjectModule('token'), subject: 'bucket', stops: true };
   return [
     {
       ...bucket,
@@ -85,7 +85,7 @@ export function buckets(): Shared[] {
     ...[refund, reconfigure, charge].map((change) => ({
       ...bucket,
       subject: 'bucket in debt',
-      setup: '1 3 0',
+      setup: 'bucket 1 3 0',
       name: `borrow and cancel, beside refund and ${change[0]}`,
       threads: [
         [borrow, cancel],
@@ -95,7 +95,7 @@ export function buckets(): Shared[] {
     {
       ...bucket,
       subject: 'bucket in debt',
-      setup: '1 3 0',
+      setup: 'bucket 1 3 0',
       // The word has its earlier value again while tokens are returned.
       name: 'charge, borrow and cancel, beside refund',
       threads: [[charge, borrow, cancel], [refund]],
@@ -141,8 +141,8 @@ export function reusedRecords(): Shared[] {
     balance: ['balance'],
   };
   const changes: [name: string, setup: string, changes: Operation[]][] = [
-    ['reconfigure and reconfigure', '1 3 2 1', [reconfigure, less]],
-    ['borrow, refund and refund', '1 3 0 1', [['acquire', 3, 1e9], refund, refund]],
+    ['reconfigure and reconfigure', 'bucket 1 3 2 1', [reconfigure, less]],
+    ['borrow, refund and refund', 'bucket 1 3 0 1', [['acquire', 3, 1e9], refund, refund]],
   ];
   // A return that is stopped keeps the last free record.
   const { refund: _, ...withoutRecord } = operations;
@@ -150,7 +150,7 @@ export function reusedRecords(): Shared[] {
     Object.entries(twice.includes(refund) ? withoutRecord : operations).map(
       ([name, operation]) => ({
         subject: 'bucket, record used again',
-        module: subjectModule('bucket'),
+        module: subjectModule('token'),
         setup,
         stops: true,
         name: `${name} beside ${what}`,

@@ -5,9 +5,9 @@ import type { Plan, Shared } from './plan.ts';
 export const KEYED_LIMIT_SET_PLANS: readonly Plan[] = [
   {
     subject: 'keyed limit set, key found',
-    module: 'keyed-limit-set',
-    setup: 'refuse 1 1!',
-    operations: { take: ['take', 1, 2], borrow: ['borrow', 1, 3] },
+    module: 'token',
+    setup: 'keyed-limit-set refuse 1 1!',
+    operations: { take: ['acquire', 1, 2], borrow: ['acquire', 1, 3, 1e9] },
     long: {
       drain: ['drain', 1, 2],
       refund: ['refund', 1, 1],
@@ -18,7 +18,7 @@ export const KEYED_LIMIT_SET_PLANS: readonly Plan[] = [
       balance: ['balance', 1],
     },
     inThrees: {},
-    followed: ['borrow and cancel', ['borrow', 1, 3], ['cancel', 1]],
+    followed: ['borrow and cancel', ['acquire', 1, 3, 1e9], ['cancel', 1]],
   },
 ];
 
@@ -26,87 +26,97 @@ export const KEYED_LIMIT_SET_PLANS: readonly Plan[] = [
 export function keyedLimitSets(): Shared[] {
   const base = {
     subject: 'keyed limit set',
-    module: subjectModule('keyed-limit-set'),
+    module: subjectModule('token'),
     stops: true,
   };
-  const take1: Operation = ['take', 1, 2];
-  const take2: Operation = ['take', 2, 2];
+  const take1: Operation = ['acquire', 1, 2];
+  const take2: Operation = ['acquire', 2, 2];
   const changes = ['double', 'other', 'pause'];
   return [
-    { ...base, name: 'insert two keys', setup: 'refuse 2', threads: [[take1], [take2]] },
-    { ...base, name: 'insert one key', setup: 'refuse 2', threads: [[take1], [take1]] },
+    {
+      ...base,
+      name: 'insert two keys',
+      setup: 'keyed-limit-set refuse 2',
+      threads: [[take1], [take2]],
+    },
+    {
+      ...base,
+      name: 'insert one key',
+      setup: 'keyed-limit-set refuse 2',
+      threads: [[take1], [take1]],
+    },
     {
       ...base,
       name: 'insert and reclaim',
-      setup: 'refuse 1 3 2',
-      threads: [[take1], [['take', 3, 2]]],
+      setup: 'keyed-limit-set refuse 1 3 2',
+      threads: [[take1], [['acquire', 3, 2]]],
     },
     {
       ...base,
       name: 'take and cancel, and reclaim',
-      setup: 'refuse 1 3 2',
-      threads: [[['take', 3, 2]], [take1, ['cancel', 1]]],
+      setup: 'keyed-limit-set refuse 1 3 2',
+      threads: [[['acquire', 3, 2]], [take1, ['cancel', 1]]],
     },
     {
       ...base,
       name: 'take and give back, and reclaim',
-      setup: 'refuse 1 3 2',
-      threads: [[['take', 3, 2]], [take1, ['refund', 1, 2]]],
+      setup: 'keyed-limit-set refuse 1 3 2',
+      threads: [[['acquire', 3, 2]], [take1, ['refund', 1, 2]]],
     },
     {
       ...base,
       name: 'charge a key, and reclaim it',
-      setup: 'refuse 1 3 2',
+      setup: 'keyed-limit-set refuse 1 3 2',
       threads: [[['charge', 3, 2]], [take1]],
     },
     {
       ...base,
       name: 'insert one key and cancel, beside insert it',
-      setup: 'refuse 1',
+      setup: 'keyed-limit-set refuse 1',
       threads: [[take1, ['cancel', 1]], [take1]],
     },
     {
       ...base,
       name: 'recover slots and take, beside takes',
-      setup: 'refuse 1 1! dead',
+      setup: 'keyed-limit-set refuse 1 1! dead',
       // A recovery takes one slot after another; half of one is no operation of the reference.
       stops: false,
       threads: [
-        [['recover'], ['take', 2, 1]],
+        [['recover'], ['acquire', 2, 1]],
         [
-          ['take', 1, 1],
-          ['take', 1, 1],
+          ['acquire', 1, 1],
+          ['acquire', 1, 1],
         ],
       ],
     },
     ...['share', 'refuse'].map((whenFull) => ({
       ...base,
       name: `insert two keys into the last place, ${whenFull}`,
-      setup: `${whenFull} 1 3!`,
+      setup: `keyed-limit-set ${whenFull} 1 3!`,
       // If another call takes the last place, a call may act as one that finds no place.
-      instead: { take: 'take without a place' },
-      threads: [[['take', 1, 1]], [['take', 2, 1]]] satisfies Operation[][],
+      instead: { acquire: 'acquire without a place' },
+      threads: [[['acquire', 1, 1]], [['acquire', 2, 1]]] satisfies Operation[][],
     })),
     ...changes.flatMap((change) => [
       {
         ...base,
         name: `take, and change ${change}, then take`,
-        setup: 'refuse 1 1!',
-        threads: [[['take', 1, 1]], [[change], ['take', 1, 1]]] satisfies Operation[][],
+        setup: 'keyed-limit-set refuse 1 1!',
+        threads: [[['acquire', 1, 1]], [[change], ['acquire', 1, 1]]] satisfies Operation[][],
       },
       {
         ...base,
         name: `insert a key, and change ${change}`,
-        setup: 'refuse 1',
+        setup: 'keyed-limit-set refuse 1',
         threads: [[take1], [[change]]] satisfies Operation[][],
       },
       {
         ...base,
         name: `borrow and see when it is due, beside ${change}`,
-        setup: 'refuse 1 1!',
+        setup: 'keyed-limit-set refuse 1 1!',
         threads: [
           [
-            ['borrow', 1, 3],
+            ['acquire', 1, 3, 1e9],
             ['due', 1],
           ],
           [[change]],

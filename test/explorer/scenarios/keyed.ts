@@ -2,15 +2,15 @@ import { subjectModule } from '../explore.ts';
 import type { Operation } from '../subject.ts';
 import type { Named, Plan, Shared } from './plan.ts';
 
-const KEYED = { subject: 'keyed', module: 'keyed' } as const;
+const KEYED = { subject: 'keyed', module: 'token' } as const;
 
 export const KEYED_PLANS: readonly Plan[] = [
   {
     ...KEYED,
     subject: 'keyed, key found',
-    setup: 'refuse 2 1',
+    setup: 'keyed refuse 2 1',
     operations: {
-      take: ['take', 1, 2],
+      take: ['acquire', 1, 2],
       drain: ['drain', 1, 2],
       refund: ['refund', 1, 1],
       charge: ['charge', 1, 7],
@@ -18,28 +18,28 @@ export const KEYED_PLANS: readonly Plan[] = [
       decide: ['decide', 1, 2],
       balance: ['balance', 1],
     },
-    inThrees: { take: ['take', 1, 2], drain: ['drain', 1, 2], refund: ['refund', 1, 1] },
-    followed: ['take and cancel', ['take', 1, 2], ['cancel', 1]],
+    inThrees: { take: ['acquire', 1, 2], drain: ['drain', 1, 2], refund: ['refund', 1, 1] },
+    followed: ['take and cancel', ['acquire', 1, 2], ['cancel', 1]],
   },
   {
     ...KEYED,
     subject: 'keyed window, key found',
     setup: 'windows refuse 2 1!',
     operations: {
-      'take in the next window': ['take', 1, 2, 2_000_000],
+      'take in the next window': ['acquire', 1, 2, 0, 2_000_000],
       charge: ['charge', 1, 4],
       block: ['block', 1, 3_000_000],
-      take: ['take', 1, 1],
+      take: ['acquire', 1, 1],
       drain: ['drain', 1, 2],
       decide: ['decide', 1, 2],
       balance: ['balance', 1],
     },
     inThrees: {
-      take: ['take', 1, 1],
-      'take in the next window': ['take', 1, 2, 2_000_000],
+      take: ['acquire', 1, 1],
+      'take in the next window': ['acquire', 1, 2, 0, 2_000_000],
       drain: ['drain', 1, 2],
     },
-    followed: ['take and cancel', ['take', 1, 2, 2_000_000], ['cancel', 1]],
+    followed: ['take and cancel', ['acquire', 1, 2, 0, 2_000_000], ['cancel', 1]],
   },
   {
     ...KEYED,
@@ -47,8 +47,8 @@ export const KEYED_PLANS: readonly Plan[] = [
     setup: 'windows refuse 1 3 4',
     operations: {},
     long: {
-      take: ['take', 1, 2],
-      "another's take": ['take', 2, 2],
+      take: ['acquire', 1, 2],
+      "another's take": ['acquire', 2, 2],
       drain: ['drain', 1, 2],
       charge: ['charge', 1, 4],
     },
@@ -57,27 +57,27 @@ export const KEYED_PLANS: readonly Plan[] = [
   ...(['share', 'admit'] as const).map((whenFull) => ({
     ...KEYED,
     subject: `keyed, no place, ${whenFull}`,
-    setup: `${whenFull} 1 3! 4!`,
+    setup: `keyed ${whenFull} 1 3! 4!`,
     operations: {
-      take: ['take', 1, 2],
-      "another's take": ['take', 2, 2],
+      take: ['acquire', 1, 2],
+      "another's take": ['acquire', 2, 2],
       drain: ['drain', 1, 2],
       decide: ['decide', 1, 2],
       balance: ['balance', 1],
     } satisfies Named,
-    inThrees: { take: ['take', 1, 2], "another's take": ['take', 2, 2] } satisfies Named,
+    inThrees: { take: ['acquire', 1, 2], "another's take": ['acquire', 2, 2] } satisfies Named,
   })),
 ];
 
 /** A key's calls under two limits, beside changes of them. */
 function tierChanges(): Shared[] {
-  const module = subjectModule('tiers');
-  const base = { subject: 'keyed, tiers', module, setup: '1', stops: true };
+  const module = subjectModule('token');
+  const base = { subject: 'keyed, tiers', module, setup: 'tiers refuse 2 1!', stops: true };
   const takes: Operation[] = [
-    ['take', 1, 1],
-    ['take', 1, 2, 0, 1],
+    ['acquire', 1, 1],
+    ['acquire', 101, 2],
   ];
-  const changes = ['double', 'tier'];
+  const changes = ['double', 'other'];
   return [
     { ...base, name: 'take under two tiers, both ways', threads: [takes, takes.toReversed()] },
     {
@@ -89,77 +89,86 @@ function tierChanges(): Shared[] {
       [0, 1].map((tier) => ({
         ...base,
         name: `take under limit ${tier}, and change ${change}, then take`,
-        threads: [[['take', 1, 1, 0, tier]], [[change], ['take', 1, 1, 0, tier]]] as Operation[][],
+        threads: [
+          [['acquire', 100 * tier + 1, 1]],
+          [[change], ['acquire', 100 * tier + 1, 1]],
+        ] as Operation[][],
       })),
     ),
     {
       ...base,
       name: 'take under a tier, beside two changes',
-      threads: [[['take', 1, 1, 0, 1]], [['double'], ['tier']]],
+      threads: [[['acquire', 101, 1]], [['double'], ['other']]],
     },
     ...changes.map((change) => ({
       ...base,
       name: `balance of a key, and change ${change} on another thread, then take`,
-      threads: [[['balance', 1, 1]], [[change], ['take', 1, 1, 0, 1]]] as Operation[][],
+      threads: [[['balance', 101]], [[change], ['acquire', 101, 1]]] as Operation[][],
     })),
     ...changes.flatMap((change) =>
       [0, 1].flatMap((tier) => [
         {
           ...base,
           name: `block a key, and change ${change} on another thread, then charge limit ${tier}`,
-          threads: [[['block', 1, 1_000_000]], [[change], ['charge', 1, 9, tier]]] as Operation[][],
+          threads: [
+            [['block', 1, 1_000_000]],
+            [[change], ['charge', 100 * tier + 1, 9]],
+          ] as Operation[][],
         },
         {
           ...base,
           name: `give back under limit ${tier}, and change ${change} on another thread, then charge`,
-          threads: [[['refund', 1, 1, tier]], [[change], ['charge', 1, 9, tier]]] as Operation[][],
+          threads: [
+            [['refund', 100 * tier + 1, 1]],
+            [[change], ['charge', 100 * tier + 1, 9]],
+          ] as Operation[][],
         },
       ]),
     ),
     ...changes.map((change) => ({
       ...base,
-      setup: '2',
+      setup: 'tiers refuse 2 2!',
       name: `give an entry, and change ${change}`,
-      threads: [[['take', 1, 2, 0, 1]], [[change]]] as Operation[][],
+      threads: [[['acquire', 101, 2]], [[change]]] as Operation[][],
     })),
   ];
 }
 
 /** Scenarios of keyed limiters outside the plans. */
 export function keyed(): Shared[] {
-  const keyed = { subject: 'keyed', module: subjectModule('keyed'), stops: true };
-  const take1: Operation = ['take', 1, 2];
-  const take2: Operation = ['take', 2, 2];
+  const keyed = { subject: 'keyed', module: subjectModule('token'), stops: true };
+  const take1: Operation = ['acquire', 1, 2];
+  const take2: Operation = ['acquire', 2, 2];
   return [
-    { ...keyed, name: 'insert two keys', setup: 'refuse 2', threads: [[take1], [take2]] },
+    { ...keyed, name: 'insert two keys', setup: 'keyed refuse 2', threads: [[take1], [take2]] },
     {
       ...keyed,
       name: 'insert and reclaim',
-      setup: 'refuse 1 3 4',
-      threads: [[take1], [['take', 3, 2]]],
+      setup: 'keyed refuse 1 3 4',
+      threads: [[take1], [['acquire', 3, 2]]],
     },
     {
       ...keyed,
       name: 'take and cancel, and reclaim',
-      setup: 'refuse 1 3 4',
-      threads: [[['take', 3, 2]], [take1, ['cancel', 1]]],
+      setup: 'keyed refuse 1 3 4',
+      threads: [[['acquire', 3, 2]], [take1, ['cancel', 1]]],
     },
     {
       ...keyed,
       name: 'take and give back, and reclaim',
-      setup: 'refuse 1 3 4',
-      threads: [[['take', 3, 2]], [take1, ['refund', 1, 2]]],
+      setup: 'keyed refuse 1 3 4',
+      threads: [[['acquire', 3, 2]], [take1, ['refund', 1, 2]]],
     },
     {
       ...keyed,
       name: 'insert one key from two threads',
-      setup: 'refuse 2',
+      setup: 'keyed refuse 2',
       threads: [[take1], [take1]],
     },
     {
       ...keyed,
       name: 'insert one key, twice on two threads',
-      setup: 'refuse 2',
+      setup: 'keyed refuse 2',
       threads: [
         [take1, take1],
         [take1, take1],
@@ -169,21 +178,21 @@ export function keyed(): Shared[] {
       ...keyed,
       subject: 'keyed, reclaimed',
       name: 'insert one key, beside one that goes',
-      setup: 'refuse 2 3',
-      threads: [[take1], [take1, ['take', 3, 2]]],
+      setup: 'keyed refuse 2 3',
+      threads: [[take1], [take1, ['acquire', 3, 2]]],
     },
     {
       ...keyed,
       // Then both halves of a window are the same 32 entries, and 30 of them are taken.
       name: 'insert one key from two threads, where the window comes by each entry twice',
-      setup: `refuse 33 ${Array.from({ length: 30 }, (_, i) => `${i + 3}!`).join(' ')}`,
+      setup: `keyed refuse 33 ${Array.from({ length: 30 }, (_, i) => `${i + 3}!`).join(' ')}`,
       threads: [[take1], [take1]],
     },
     ...tierChanges(),
     ...['share', 'refuse'].flatMap((whenFull) => {
       // If another call takes the last place, a call may act as one that finds no place.
-      const instead = { take: 'take without a place' };
-      const last = { ...keyed, setup: `${whenFull} 1 3!`, instead };
+      const instead = { acquire: 'acquire without a place' };
+      const last = { ...keyed, setup: `keyed ${whenFull} 1 3!`, instead };
       return [
         {
           ...last,

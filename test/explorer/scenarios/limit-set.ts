@@ -6,9 +6,9 @@ import type { Named, Plan, Shared } from './plan.ts';
 export const LIMIT_SET_PLANS: readonly Plan[] = [
   {
     subject: 'limit set',
-    module: 'limit-set',
+    module: 'token',
     // 2 tokens under each limit: 1/s up to 3, and 2/s up to 4.
-    setup: '2 1 3 2 4',
+    setup: 'limit-set 2 1 3 2 4',
     operations: { acquire, borrow, drain, refund, decide: ['decide', 1] },
     long: {
       'stale acquire': stale,
@@ -21,8 +21,8 @@ export const LIMIT_SET_PLANS: readonly Plan[] = [
   },
   {
     subject: 'limit set in debt',
-    module: 'limit-set',
-    setup: '0 1 3 2 4',
+    module: 'token',
+    setup: 'limit-set 0 1 3 2 4',
     operations: { borrow, charge },
     long: { refund, 'refund 5': ['refund', 5], 'reconfigure the other': ['reconfigure', 1, 4, 2] },
     inThrees: { borrow, drain },
@@ -36,8 +36,8 @@ export function limitSets(): Shared[] {
     ...Object.entries({ acquire, refund, decide: ['decide', 1] } satisfies Named).map(
       ([name, operation]) => ({
         subject: 'limit set',
-        module: subjectModule('limit-set'),
-        setup: '2 1 3 2 4',
+        module: subjectModule('token'),
+        setup: 'limit-set 2 1 3 2 4',
         stops: true,
         name: `renewing acquire and ${name}`,
         threads: [[renew], [operation]] satisfies Operation[][],
@@ -47,8 +47,8 @@ export function limitSets(): Shared[] {
       [['reconfigure', 0, 4, 8], ['reconfigure', 1, 4, 2], refund, charge] satisfies Operation[]
     ).map((change) => ({
       subject: 'limit set in debt',
-      module: subjectModule('limit-set'),
-      setup: '0 1 3 2 4',
+      module: subjectModule('token'),
+      setup: 'limit-set 0 1 3 2 4',
       stops: true,
       name: `borrow and see when it is due, beside ${change.join(' ')}`,
       threads: [[borrow, ['due']], [change]] satisfies Operation[][],
@@ -67,13 +67,13 @@ export function limitSets(): Shared[] {
         ['decide beside acquire and refund', [['decide', 3]], [acquire, refund]],
       ] satisfies [name: string, Operation[], Operation[]][]
     ).map(([name, ...threads]) => ({
-      ...{ subject: 'limit set', module: subjectModule('limit-set') },
-      ...{ setup: '2 1 3 2 4', stops: true, name, threads },
+      ...{ subject: 'limit set', module: subjectModule('token') },
+      ...{ setup: 'limit-set 2 1 3 2 4', stops: true, name, threads },
     })),
     // A change between a promise and its instant, and then calls after it.
     {
-      ...{ subject: 'limit set in debt', module: subjectModule('limit-set') },
-      ...{ setup: '0 1 3 2 4', stops: true },
+      ...{ subject: 'limit set in debt', module: subjectModule('token') },
+      ...{ setup: 'limit-set 0 1 3 2 4', stops: true },
       name: 'borrow and see when it is due, beside a change and a later call',
       threads: [
         [borrow, ['due']],
@@ -85,8 +85,8 @@ export function limitSets(): Shared[] {
     },
     // Tokens that come back while others are promised.
     {
-      ...{ subject: 'limit set in debt', module: subjectModule('limit-set') },
-      ...{ setup: '0 1 3 2 4', stops: true },
+      ...{ subject: 'limit set in debt', module: subjectModule('token') },
+      ...{ setup: 'limit-set 0 1 3 2 4', stops: true },
       name: 'borrow and see when it is due, beside a return and a borrow',
       threads: [
         [borrow, ['due']],
