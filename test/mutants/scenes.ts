@@ -1,115 +1,70 @@
+import type { WindowKind } from '../../src/kernel/window/limit.ts';
 import { Random } from '../support/random.ts';
 import { newMemory, type Open } from './engine.ts';
 import { Recorder } from './recorder.ts';
 import type { Scene } from './scene.ts';
 import { arrivalsScene } from './scenes/arrivals.ts';
-import { bucketScene } from './scenes/bucket.ts';
-import { keyedScene } from './scenes/keyed.ts';
-import { limitSetScene } from './scenes/limit-set.ts';
+import { bucketScene, type Mood } from './scenes/bucket.ts';
 import { semaphoreScene } from './scenes/semaphore.ts';
 import { siphashScene } from './scenes/siphash.ts';
+import { type Crowd, tableScene } from './scenes/table.ts';
 import { sometimesScene, windowScene } from './scenes/window.ts';
 
 type Play = (recorder: Recorder, random: Random, calls: number) => void;
+
+const bucket =
+  (mood: Mood): Play =>
+  (...all) =>
+    bucketScene(mood, ...all);
+const window =
+  (kind: WindowKind): Play =>
+  (...all) =>
+    windowScene(kind, ...all);
+const table =
+  (crowd: Crowd): Play =>
+  (...all) =>
+    tableScene(crowd, ...all);
+
+const KEYED = {
+  of: 'keyed',
+  homes: 'any',
+  share: 3,
+  fill: 'any',
+  changes: 10,
+  damage: 40,
+} as const;
+const SET = {
+  of: 'limit set',
+  homes: 'any',
+  share: 1,
+  fill: 'late',
+  changes: 20,
+  damage: 30,
+} as const;
+const KEYED_SET = { ...SET, of: 'keyed limit set', damage: 25 } as const;
 
 /** How many of each kind there are, of how many calls. */
 export const SCENES: Readonly<
   Record<string, readonly [scenes: number, calls: number, play: Play]>
 > = {
-  bucket: [60, 60, (...all) => bucketScene({ changes: 24, damage: 100, isExtreme: false }, ...all)],
-  'changing bucket': [
-    40,
-    40,
-    (...all) => bucketScene({ changes: 4, damage: 60, isExtreme: false }, ...all),
-  ],
-  'extreme bucket': [
-    60,
-    50,
-    (...all) => bucketScene({ changes: 3, damage: 200, isExtreme: true }, ...all),
-  ],
-  'damaged bucket': [
-    30,
-    40,
-    (...all) => bucketScene({ changes: 6, damage: 3, isExtreme: false }, ...all),
-  ],
-  'limit set': [
-    80,
-    60,
-    (...all) =>
-      limitSetScene(
-        { fill: 'late', changes: 20, isCrowded: false, damage: 30, hasKeys: false },
-        ...all,
-      ),
-  ],
-  'changing limit set': [
-    100,
-    40,
-    (...all) =>
-      limitSetScene(
-        { fill: 'soon', changes: 4, isCrowded: false, damage: 30, hasKeys: false },
-        ...all,
-      ),
-  ],
-  'fixed window': [40, 60, (...all) => windowScene('fixed-window', ...all)],
-  'sliding window': [50, 60, (...all) => windowScene('sliding-window', ...all)],
-  'sliding log': [110, 60, (...all) => windowScene('sliding-log', ...all)],
+  bucket: [60, 60, bucket({ changes: 24, damage: 100, isExtreme: false })],
+  'changing bucket': [40, 40, bucket({ changes: 4, damage: 60, isExtreme: false })],
+  'extreme bucket': [60, 50, bucket({ changes: 3, damage: 200, isExtreme: true })],
+  'damaged bucket': [30, 40, bucket({ changes: 6, damage: 3, isExtreme: false })],
+  'limit set': [80, 60, table(SET)],
+  'changing limit set': [100, 40, table({ ...SET, fill: 'soon', changes: 4 })],
+  'fixed window': [40, 60, window('fixed-window')],
+  'sliding window': [50, 60, window('sliding-window')],
+  'sliding log': [110, 60, window('sliding-log')],
   sometimes: [30, 50, sometimesScene],
-  keyed: [60, 80, (...all) => keyedScene({ homes: 'any', share: 3, fill: 'any' }, ...all)],
-  'crowded keyed': [
-    40,
-    80,
-    (...all) => keyedScene({ homes: 'one', share: 3, fill: 'late' }, ...all),
-  ],
-  'rushed keyed': [
-    120,
-    120,
-    (...all) => keyedScene({ homes: 'one', share: 0.5, fill: 'soon' }, ...all),
-  ],
-  'keyed limit set': [
-    80,
-    80,
-    (...all) =>
-      limitSetScene(
-        { fill: 'late', changes: 20, isCrowded: false, damage: 25, hasKeys: true },
-        ...all,
-      ),
-  ],
-  'rushed keyed limit set': [
-    120,
-    120,
-    (...all) =>
-      limitSetScene(
-        { fill: 'soon', changes: 30, isCrowded: false, damage: 25, hasKeys: true },
-        ...all,
-      ),
-  ],
-  'changing keyed limit set': [
-    60,
-    60,
-    (...all) =>
-      limitSetScene(
-        { fill: 'late', changes: 4, isCrowded: false, damage: 25, hasKeys: true },
-        ...all,
-      ),
-  ],
-  'crowded keyed limit set': [
-    40,
-    60,
-    (...all) =>
-      limitSetScene(
-        { fill: 'late', changes: 20, isCrowded: true, damage: 25, hasKeys: true },
-        ...all,
-      ),
-  ],
-  'damaged keyed limit set': [
-    60,
-    60,
-    (...all) =>
-      limitSetScene(
-        { fill: 'late', changes: 20, isCrowded: false, damage: 2, hasKeys: true },
-        ...all,
-      ),
-  ],
+  keyed: [60, 80, table(KEYED)],
+  'crowded keyed': [40, 80, table({ ...KEYED, homes: 'one', fill: 'late' })],
+  'rushed keyed': [120, 120, table({ ...KEYED, homes: 'one', share: 0.5, fill: 'soon' })],
+  'keyed limit set': [80, 80, table(KEYED_SET)],
+  'rushed keyed limit set': [120, 120, table({ ...KEYED_SET, fill: 'soon', changes: 30 })],
+  'changing keyed limit set': [60, 60, table({ ...KEYED_SET, changes: 4 })],
+  'crowded keyed limit set': [40, 60, table({ ...KEYED_SET, share: 3, isCrowded: true })],
+  'damaged keyed limit set': [60, 60, table({ ...KEYED_SET, damage: 2 })],
   semaphore: [150, 60, semaphoreScene],
   arrivals: [60, 40, arrivalsScene],
   siphash: [40, 1, siphashScene],
@@ -118,22 +73,11 @@ export const SCENES: Readonly<
 
 /** Tables of more keys and limits, for targets: mutants need none of them. */
 export const LARGE_SCENES: typeof SCENES = {
-  'large keyed': [
-    10,
-    400,
-    (...all) => keyedScene({ homes: 'any', share: 3, fill: 'any', capacity: 200 }, ...all),
-  ],
+  'large keyed': [10, 400, table({ ...KEYED, size: { capacity: 200, limits: 1 } })],
   'large keyed limit set': [
     10,
     400,
-    (...all) =>
-      limitSetScene(
-        {
-          ...{ fill: 'late', changes: 20, isCrowded: false, damage: 100, hasKeys: true },
-          size: { capacity: 16, limits: 8 },
-        },
-        ...all,
-      ),
+    table({ ...KEYED_SET, damage: 100, size: { capacity: 16, limits: 8 } }),
   ],
 };
 
