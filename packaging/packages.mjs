@@ -73,7 +73,7 @@ export function packageOf(id) {
 
 /** Rollup gets the bundled packages from here, and LICENCES.txt the licences of what they contain. */
 export function packages() {
-  const files = ['node_modules/uplot/package.json'];
+  const files = ['preact', 'uplot'].map((name) => `node_modules/${name}/package.json`);
   return {
     name: 'packages',
     resolveId: (name, from) => (isBundled(name, from) ? PREFIX + name : null),

@@ -19,7 +19,7 @@ const chartsBeside = {
 
 await build({
   absWorkingDir: ROOT,
-  entryPoints: { charts: 'src/cli/report/charts.ts', live: 'src/cli/host/serve/live.ts' },
+  entryPoints: { charts: 'src/cli/report/charts.ts', live: 'src/cli/host/serve/browser/live.ts' },
   plugins: [chartsBeside],
   outdir: fileURLToPath(CLI),
   bundle: true,

@@ -136,7 +136,7 @@ describe('the packed file', () => {
     const parts = licences.split(/^-{80}$/m).map((part) => part.trim());
     const named = parts.map((part) => part.split(' ', 1)[0]);
     expect(named).toEqual(
-      expect.arrayContaining(['commander', 'hdr-histogram-js', 'pako', 'uplot']),
+      expect.arrayContaining(['commander', 'hdr-histogram-js', 'pako', 'preact', 'uplot']),
     );
     for (const part of parts.slice(1)) expect(part).toMatch(/Permission is|Redistribution and use/);
   });

@@ -1,21 +1,8 @@
 // Runs in the browser, in the page of `zerotime host serve`. Bundled; nothing imports it.
 
-import { el, known, write } from './dom.ts';
+import { type ComponentChild, h, render } from 'preact';
+import type { ChangeAnswer, ChangeRequest, Sample, State } from '../view.ts';
 import { RegionPanel } from './region-panel.ts';
-import type { ChangeAnswer, ChangeRequest, Sample, State } from './view.ts';
-
-declare function fetch(
-  url: string,
-  options: object,
-): Promise<{ readonly ok: boolean; json(): Promise<unknown> }>;
-declare function setTimeout(action: () => void, ms: number): void;
-declare const AbortSignal: { timeout(ms: number): object };
-declare const location: { hash: string; readonly pathname: string };
-declare const history: { replaceState(state: null, title: string, url: string): void };
-declare const sessionStorage: {
-  getItem(name: string): string | null;
-  setItem(name: string, value: string): void;
-};
 
 const EVERY_MS = 1000;
 const TIMEOUT_MS = 10_000;
@@ -53,34 +40,34 @@ async function change(request: ChangeRequest): Promise<ChangeAnswer> {
   }
 }
 
-const panels = new Map<string, RegionPanel>();
+/** An element that the page has from the start. */
+function known(id: string): HTMLElement {
+  const found = document.getElementById(id);
+  if (found === null) throw new Error(`the page has no ${id}`);
+  return found;
+}
+
+function show(content: ComponentChild): void {
+  render(content, known('regions'));
+}
+
 let samples: Sample[] = [];
-let order = '';
 
 async function poll(): Promise<void> {
   const after = samples.at(-1)?.atMs ?? 0;
   const state = (await ask(`/state?after=${after}`)) as State;
   const { nowMs, regions, allowsChanges } = state;
   samples = [...samples, ...state.samples].filter(({ atMs }) => atMs > nowMs - SHOWN_MS);
-  for (const { path } of regions) {
-    if (!panels.has(path)) panels.set(path, new RegionPanel(path, change));
-  }
-  const paths = JSON.stringify(regions.map(({ path }) => path));
-  if (paths !== order) {
-    order = paths;
-    known('regions').replaceChildren(
-      ...regions.flatMap(({ path }) => panels.get(path)?.node ?? []),
-    );
-  }
   const may = allowsChanges && token !== '';
-  for (const view of regions) panels.get(view.path)?.update(view, samples, nowMs, may);
+  const common = { samples, nowMs, may, make: change };
+  show(regions.map((view) => h(RegionPanel, { key: view.path, view, ...common })));
   say(allowsChanges && !may ? 'Live, read-only: the address has no token' : 'Live');
 }
 
 /** Tells how the connection is, but not each second: a screen reader reads changes out. */
 function say(text: string, isLost = false): void {
   const status = known('status');
-  write(status, text);
+  if (status.textContent !== text) status.textContent = text;
   status.className = isLost ? 'lost' : '';
 }
 
@@ -93,5 +80,5 @@ async function follow(): Promise<void> {
   setTimeout(follow, EVERY_MS);
 }
 
-known('regions').replaceChildren(el('p', {}, 'Reading …'));
+show(h('p', {}, 'Reading …'));
 follow();
