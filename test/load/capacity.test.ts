@@ -10,8 +10,10 @@ import { requestTemplate, type TargetOptions } from '../../src/load/send/carrier
 import { ConnectionPool } from '../../src/load/send/connection.ts';
 import { Http2Sessions } from '../../src/load/send/http2.ts';
 import { Sender } from '../../src/load/send/sender.ts';
-import { type DriveOptions, type DriveResult, drive } from '../../src/load.ts';
+import { runLoad } from '../../src/load/threads/run.ts';
+import type { DriveResult } from '../../src/load.ts';
 import { FITNESS, resultOf } from '../cli/support/load-result.ts';
+import { loadOptions } from '../support/load-options.ts';
 
 /** A server whose sessions take this number of streams; it answers after this time. */
 async function slowServer(maxConcurrentStreams: number, answerMs: number): Promise<string> {
@@ -85,27 +87,33 @@ it('requests that found no room name what was busy', () => {
   }
 });
 
-it('a run counts the streams that were all busy', async () => {
+it.each([
+  ['threads', { threads: 2 }],
+  ['processes', { threads: 1, processes: 2 }],
+])('a run of two %s counts the streams that were all busy', async (_, spread) => {
   const url = await slowServer(3, 100);
   // Each session answers 30 a second at most.
-  const options: DriveOptions = {
-    target: { url, http2: true, connections: 2 },
+  const options = loadOptions({
+    url,
+    transport: { http2: true },
+    connections: 2,
     rate: 200,
-    threads: 2,
     durationMs: 500,
     gates: [
       { kind: 'errors', maxShare: 1 },
       { kind: 'rate', minShare: 0 },
     ],
-  };
+    ...spread,
+  });
   const busyIn = ({ fitness }: DriveResult) =>
     fitness?.limits.find(({ kind }) => kind === 'connections');
-  let limit = busyIn(await drive(options));
+  const { signal: stop } = new AbortController();
+  let limit = busyIn(await runLoad(options, { stop }));
   // A busy machine may hold up both threads for all of the run.
   for (let tries = 0; limit === undefined && tries < 50; tries++) {
-    limit = busyIn(await drive(options));
+    limit = busyIn(await runLoad(options, { stop }));
   }
-  expect(limit).toMatchObject({ connections: 6, sessions: 2 });
+  expect(limit).toMatchObject({ threads: 2, connections: 6, sessions: 2 });
 });
 
 it('the verdict names streams and sessions', () => {

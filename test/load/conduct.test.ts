@@ -50,13 +50,13 @@ test('the rate changes only while every thread follows the last change', async (
   const options = { durationMs: 5000, timeoutMs: 1000 } as LoadOptions;
   const plan = { bucket, startUs: 0.5 };
   const { signal: stop } = new AbortController();
-  const idle = new CpuGauge(() => ({ idleMs: 0, totalMs: 0, ownMs: 0 }));
+  const cpu = new CpuGauge(() => ({ idleMs: 0, totalMs: 0, ownMs: 0 }));
   let steer: (factor: number) => void = () => undefined;
   const onSteerable = (given: typeof steer) => {
     steer = given;
   };
   const hooks = { stop, onSteerable };
-  const run = conduct(options, 0, threads, plan, undefined, watch, idle, hooks);
+  const run = conduct({ options, threads, plan, startUs: 0, watch, cpu }, hooks);
   clock.advance(100);
   vi.advanceTimersByTime(100);
   const changes = () => slow.commands.filter(({ type }) => type === 'rate').length;
@@ -83,10 +83,10 @@ test('an interrupt during the last preparations ends the run', async () => {
   const watch = new AdmissionWatch({ threads: 1, startUs: 0, rate: 200, burst: 1 });
   const options = { durationMs: 5000, timeoutMs: 1000 } as LoadOptions;
   const plan = { bucket, startUs: 0.5 };
-  const idle = new CpuGauge(() => ({ idleMs: 0, totalMs: 0, ownMs: 0 }));
+  const cpu = new CpuGauge(() => ({ idleMs: 0, totalMs: 0, ownMs: 0 }));
   thread.end();
   const stop = AbortSignal.abort();
-  const run = await conduct(options, 0, threads, plan, undefined, watch, idle, { stop });
+  const run = await conduct({ options, threads, plan, startUs: 0, watch, cpu }, { stop });
   expect(run.interrupted).toBe(true);
   expect(thread.commands.map(({ type }) => type)).toEqual(['go', 'stop']);
 });
@@ -103,8 +103,8 @@ test.each([
   const options = { durationMs: 1000, timeoutMs: 6000, task } as LoadOptions;
   const plan = { bucket, startUs: 0.5 };
   const { signal: stop } = new AbortController();
-  const idle = new CpuGauge(() => ({ idleMs: 0, totalMs: 0, ownMs: 0 }));
-  const run = conduct(options, 0, threads, plan, undefined, watch, idle, { stop });
+  const cpu = new CpuGauge(() => ({ idleMs: 0, totalMs: 0, ownMs: 0 }));
+  const run = conduct({ options, threads, plan, startUs: 0, watch, cpu }, { stop });
   let seconds = 0;
   for (; seconds < 30 && !thread.isGivenUp; seconds++) {
     clock.advance(1000);

@@ -1,5 +1,5 @@
 import { clearScreenDown, cursorTo, moveCursor } from 'node:readline';
-import type { Progress } from '../../load/threads/hooks.ts';
+import type { Progress } from '../../load/plan/options.ts';
 import {
   countOf,
   formatCount,

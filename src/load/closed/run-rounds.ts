@@ -4,8 +4,7 @@ import type { ClosedFigures, DriveResult, Round, Spread } from '../judge/drive-r
 import { resultOf } from '../judge/result-of.ts';
 import { CpuGauge } from '../measure/gauges.ts';
 import { type CallCounts, Tally, totalOf } from '../measure/tally.ts';
-import type { LoadOptions, TaskOptions } from '../plan/options.ts';
-import type { RunHooks } from '../threads/hooks.ts';
+import type { LoadOptions, RunHooks, TaskOptions } from '../plan/options.ts';
 import type { RoundThreadData, ThreadRound } from '../threads/messages.ts';
 import { TASK_WORKER } from '../threads/start-threads.ts';
 import { InterruptedError, ThreadHandle, untilReady } from '../threads/thread-handle.ts';

@@ -1,7 +1,7 @@
-import type { DriveOptions } from './drive-options.ts';
+import type { RecentPercentiles } from '../measure/latency-counts.ts';
+import type { DriveOptions, DriveProgress, HttpTarget, TargetTls } from './drive-options.ts';
 import type { RateRamp } from './rate-course.ts';
 import type { Arrivals } from './timetable.ts';
-import type { Transport } from './transport.ts';
 
 /** Options of `drive` that mean the same in a run. */
 type Same = 'burst' | 'threads' | 'durationMs' | 'timeoutMs' | 'warmupMs' | 'gates';
@@ -35,6 +35,17 @@ export interface LoadOptions extends Required<Pick<DriveOptions, Same>> {
   readonly fleet?: FleetOptions | undefined;
 }
 
+/** The same options, as text, and as plain data: they are posted to the threads. */
+type Plain<T> = { readonly [Name in keyof T]?: Exclude<T[Name], Uint8Array> | undefined };
+
+/** TLS options, for https URLs. */
+export type TlsTerms = Plain<TargetTls>;
+
+/** How to connect to the target. */
+export interface Transport extends Plain<Pick<HttpTarget, 'socketPath' | 'http2'>> {
+  readonly tls?: TlsTerms | undefined;
+}
+
 /** A task: a module that the threads call. */
 export interface TaskOptions {
   /** The URL of the module. */
@@ -59,4 +70,29 @@ export type Header = readonly [name: string, value: string];
 /** The number of threads over all processes. */
 export function threadsOf({ threads, processes = 1 }: Pick<LoadOptions, 'threads' | 'processes'>) {
   return threads * processes;
+}
+
+/** The progress of a run, with what the command shows in addition. */
+export interface Progress extends DriveProgress {
+  /** Requests per second over the last second; undefined before the first report. */
+  readonly rateNow: number | undefined;
+  /** The current target rate; undefined until it first changes. */
+  readonly rateWanted: number | undefined;
+  /** Latencies of the last second; undefined if it had no response. */
+  readonly latency: RecentPercentiles | undefined;
+}
+
+/** What a run calls back, and what ends it. */
+export interface RunHooks {
+  /** Ends the run early when aborted. */
+  readonly stop: AbortSignal;
+  readonly onStart?: (url: string) => void;
+  readonly onProgress?: (progress: Progress) => void;
+  /**
+   * Called once the run has started. The given function multiplies the rate by a factor, within the
+   * valid rates.
+   */
+  readonly onSteerable?: (steer: (factor: number) => void) => void;
+  /** For tests: replaces the code of the load threads. */
+  readonly loadWorker?: URL;
 }

@@ -10,10 +10,9 @@ import { Tally, totalOf } from '../measure/tally.ts';
 import { type ArrivalPlan, HALF_SLOT_US, planArrivals } from '../plan/arrival-plan.ts';
 import { joinFleet, measureAhead } from '../plan/fleet.ts';
 import { RATES } from '../plan/option-table.ts';
-import { type LoadOptions, threadsOf } from '../plan/options.ts';
+import { type LoadOptions, type RunHooks, threadsOf } from '../plan/options.ts';
 import { shareTimetable, TimetableCheck, timetableOf } from '../plan/timetable.ts';
 import { openTarget, type Target } from '../send/target.ts';
-import type { RunHooks } from './hooks.ts';
 import { ProcessTeam } from './process-team.ts';
 import { connectionsOf, outstandingAt, startThreads } from './start-threads.ts';
 import { type ThreadHandle, untilReady } from './thread-handle.ts';
@@ -63,18 +62,13 @@ async function runWith(
     await target.ready();
 
     hooks.onStart?.(url);
+    const { arrivals, burst, ramp, warmupMs } = options;
     const leadMs = LEAD_MS + LEAD_MS_PER_THREAD * threads.length;
-    const plan = planArrivals(
-      options.ramp?.from ?? options.rate,
-      options.burst,
-      leadMs,
-      team?.region,
-    );
+    const plan = planArrivals(ramp?.from ?? options.rate, burst, leadMs, team?.region);
     const { rate } = plan.bucket;
     // A whole number of slots, so that the run itself also starts with a slot.
-    const warmUpUs = (Math.ceil((rate * options.warmupMs) / 1_000) * 1e6) / rate;
+    const warmUpUs = (Math.ceil((rate * warmupMs) / 1_000) * 1e6) / rate;
     const startUs = plan.startUs - HALF_SLOT_US + warmUpUs;
-    const { arrivals, burst, ramp } = options;
     const fixed = timetableOf(options, warmUpUs);
     // Even slots are where the bucket would have them.
     const originUs = arrivals === undefined ? plan.startUs : startUs - warmUpUs;
@@ -90,18 +84,11 @@ async function runWith(
     const startedAt = new Date();
     const aheadUs = fleet && (await measureAhead(fleet));
     const cpu = new CpuGauge(() => readTimes(team?.cpuMs));
-    const window = await conduct(
-      spread,
-      warmUpUs,
-      threads,
-      { ...plan, timetable },
-      aheadUs,
-      watch,
-      cpu,
-      hooks,
-    );
+    const run = { options: spread, threads, plan: { ...plan, timetable }, startUs, aheadUs };
+    const window = await conduct({ ...run, watch, cpu }, hooks);
+    const full = fullThreads(spread, threads);
     const processors = cpu.use;
-    return collect({ options, url, startedAt, threads, watch, processors, ...window });
+    return collect({ options, url, startedAt, threads, watch, full, processors, ...window });
   } finally {
     fleet?.close();
     await Promise.all([target?.close(), ...threads.map((thread) => thread.giveUp())]);
@@ -123,11 +110,12 @@ interface Collected extends RunWindow {
   readonly startedAt: Date;
   readonly threads: readonly ThreadHandle[];
   readonly watch: AdmissionWatch;
+  readonly full: FullThreads;
   readonly processors: ProcessorUse;
 }
 
-function collect({ threads, startUs, watch, processors, ...run }: Collected): DriveResult {
-  const { options } = run;
+function collect(collected: Collected): DriveResult {
+  const { threads, startUs, watch, full, processors, ...run } = collected;
   const tally = new Tally();
   for (const thread of threads) {
     if (thread.last !== undefined) tally.add(thread.last.tally);
@@ -138,6 +126,7 @@ function collect({ threads, startUs, watch, processors, ...run }: Collected): Dr
   // A thread that learns late of an early stop runs past it and extends the run.
   const endUs = Math.max(run.endUs, (watch.lastUs ?? Number.NEGATIVE_INFINITY) + HALF_SLOT_US);
   const elapsedMs = (endUs - startUs) / 1_000;
+  const loops = threads.map(({ last }) => last?.busy ?? 0);
   return resultOf({
     ...run,
     warmUp: totalOf(threads.map(({ last }) => last?.warmUp)),
@@ -150,12 +139,7 @@ function collect({ threads, startUs, watch, processors, ...run }: Collected): Dr
     threads,
     tally,
     guarantee: watch.guarantee,
-    fitness: fitnessOf({
-      tally,
-      full: fullThreads(options, threads),
-      loops: threads.map(({ last }) => last?.busy ?? 0),
-      processors,
-    }),
+    fitness: fitnessOf({ tally, full, loops, processors }),
   });
 }
 
@@ -176,19 +160,27 @@ export interface RunWindow {
   readonly interrupted: boolean;
 }
 
+/** A run that is ready to start. */
+interface ReadyRun {
+  readonly options: Pick<LoadOptions, 'durationMs' | 'timeoutMs' | 'task'>;
+  readonly threads: readonly ThreadHandle[];
+  readonly plan: ArrivalPlan;
+  /** The end of the warm-up. */
+  readonly startUs: number;
+  /** How far the clock of a fleet's server is ahead. */
+  readonly aheadUs?: number | undefined;
+  readonly watch: AdmissionWatch;
+  readonly cpu: CpuGauge;
+}
+
 /** Starts all threads and waits for them to finish. */
 export async function conduct(
-  { durationMs, timeoutMs, task }: LoadOptions,
-  warmUpUs: number,
-  threads: readonly ThreadHandle[],
-  { bucket, startUs: firstUs, timetable }: ArrivalPlan,
-  aheadUs: number | undefined,
-  watch: AdmissionWatch,
-  cpu: CpuGauge,
+  { options, threads, plan, startUs, aheadUs, watch, cpu }: ReadyRun,
   { stop, onProgress, onSteerable }: RunHooks,
 ): Promise<RunWindow> {
+  const { durationMs, timeoutMs, task } = options;
+  const { bucket, startUs: firstUs, timetable } = plan;
   const now = () => bucket.clock.now();
-  const startUs = firstUs - HALF_SLOT_US + warmUpUs;
   let endUs = startUs + durationMs * 1_000;
   let interrupted = false;
 

@@ -31,12 +31,16 @@ export class ThreadHandle {
   #unanswered = 0;
   /** Called when it has acknowledged all rate changes. */
   onFollowed: () => void = () => undefined;
-  /** Resolves when the thread has loaded its code or has crashed; never rejects. */
-  readonly ready: Promise<void>;
-  /** Resolves when the thread has sent its last report or has crashed; never rejects. */
-  readonly done: Promise<void>;
   #settleReady: () => void = () => undefined;
   #settleDone: () => void = () => undefined;
+  /** Resolves when the thread has loaded its code or has crashed; never rejects. */
+  readonly ready = new Promise<void>((resolve) => {
+    this.#settleReady = resolve;
+  });
+  /** Resolves when the thread has sent its last report or has crashed; never rejects. */
+  readonly done = new Promise<void>((resolve) => {
+    this.#settleDone = resolve;
+  });
 
   constructor(
     code: URL,
@@ -45,12 +49,6 @@ export class ThreadHandle {
     start: StartThread = startHere,
   ) {
     this.#onAdmissions = onAdmissions;
-    this.ready = new Promise((resolve) => {
-      this.#settleReady = resolve;
-    });
-    this.done = new Promise((resolve) => {
-      this.#settleDone = resolve;
-    });
     this.#worker = start(code, workerData);
     this.#worker.on('message', (event: LoadEvent) => this.#hear(event));
     this.#worker.on('error', (error) => {

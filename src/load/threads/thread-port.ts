@@ -9,9 +9,11 @@ export class UnreadyError extends Error {
 /** A thread's end of the channel to the main thread. */
 export class ThreadPort {
   readonly #port: MessagePort;
-  /** Resolves when the last message is posted. */
-  readonly done: Promise<void>;
   #settleDone: () => void = () => undefined;
+  /** Resolves when the last message is posted. */
+  readonly done = new Promise<void>((resolve) => {
+    this.#settleDone = resolve;
+  });
 
   /** Says that the thread is ready once it is prepared, or why it can't get ready. */
   constructor(
@@ -20,9 +22,6 @@ export class ThreadPort {
     obey: (command: LoadCommand) => void,
   ) {
     this.#port = port;
-    this.done = new Promise((resolve) => {
-      this.#settleDone = resolve;
-    });
     port.on('message', obey);
     void this.#prepare(prepare);
   }

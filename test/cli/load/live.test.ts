@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import type { WriteStream } from 'node:tty';
 import { expect, it, vi } from 'vitest';
 import { liveOn } from '../../../src/cli/load/live.ts';
-import type { Progress } from '../../../src/load/threads/hooks.ts';
+import type { Progress } from '../../../src/load/plan/options.ts';
 
 const PROGRESS: Progress = {
   elapsedMs: 1_000,
