@@ -6,7 +6,6 @@ import { errorKind } from '../../src/load/measure/errors.ts';
 import { Tally } from '../../src/load/measure/tally.ts';
 import type { Header } from '../../src/load/plan/options.ts';
 import {
-  HttpExchange,
   type Outcome,
   type RequestTemplate,
   requestTemplate,
@@ -40,8 +39,7 @@ function template(url: string): RequestTemplate {
 
 function request(connection: Connection): Promise<Outcome> {
   return new Promise((resolve) => {
-    const onEnd = (_exchange: HttpExchange, outcome: Outcome) => resolve(outcome);
-    connection.dispatch(new HttpExchange(0, 0, connection, onEnd));
+    connection.dispatch({ end: resolve });
   });
 }
 

@@ -3,7 +3,7 @@ import type { Http2Server } from 'node:http2';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { Tally } from '../../src/load/measure/tally.ts';
-import type { Transport } from '../../src/load/plan/transport.ts';
+import type { Transport } from '../../src/load/plan/options.ts';
 import { requestTemplate } from '../../src/load/send/carrier.ts';
 import { Sender, type SenderOptions } from '../../src/load/send/sender.ts';
 

@@ -5,8 +5,7 @@ import { checkFlag, checkNumber, checkObject, shown } from '../../options.ts';
 import type { HttpTarget, TargetTls } from '../plan/drive-options.ts';
 import { isHeader, isMethod, isReservedHeader } from '../plan/headers.ts';
 import { OPTION_GROUPS } from '../plan/option-table.ts';
-import type { Header, LoadOptions } from '../plan/options.ts';
-import type { TlsTerms, Transport } from '../plan/transport.ts';
+import type { Header, LoadOptions, TlsTerms, Transport } from '../plan/options.ts';
 
 const KNOWN: Known<HttpTarget> = {
   url: true,

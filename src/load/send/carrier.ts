@@ -1,42 +1,25 @@
+import type { EventEmitter } from 'node:events';
 import { connect as connectTcp, isIP, type OnReadOpts, type Socket } from 'node:net';
-import { type ConnectionOptions, connect as connectTls } from 'node:tls';
-import type { LoadOptions } from '../plan/options.ts';
-import type { ConnectTerms, Transport } from '../plan/transport.ts';
+import {
+  type ConnectionOptions,
+  connect as connectTls,
+  createSecureContext,
+  type SecureContext,
+} from 'node:tls';
+import type { LoadOptions, Transport } from '../plan/options.ts';
 
 /** How an exchange ended: the status of the response, or why there is none. */
 export type Outcome = number | Error;
 
+/** An error of a connection, which its code classifies. */
+export function coded(code: string, message: string): Error {
+  return Object.assign(new Error(message), { code });
+}
+
 /** One request and its response. */
-export class HttpExchange {
-  readonly dueUs: number;
-  readonly startedUs: number;
-  readonly carrier: Carrier;
-  readonly #onEnd: (exchange: HttpExchange, outcome: Outcome) => void;
-  #ended = false;
-
-  constructor(
-    dueUs: number,
-    startedUs: number,
-    carrier: Carrier,
-    onEnd: (exchange: HttpExchange, outcome: Outcome) => void,
-  ) {
-    this.dueUs = dueUs;
-    this.startedUs = startedUs;
-    this.carrier = carrier;
-    this.#onEnd = onEnd;
-  }
-
+export interface HttpExchange {
   /** Call with the outcome. Only the first one counts. */
-  end(outcome: Outcome): void {
-    if (this.#ended) return;
-    this.#ended = true;
-    this.#onEnd(this, outcome);
-  }
-
-  /** Ignores the outcome. */
-  giveUp(): void {
-    this.#ended = true;
-  }
+  end(outcome: Outcome): void;
 }
 
 /** The request of a run. */
@@ -95,6 +78,31 @@ export interface TargetOptions {
   readonly transport?: Transport | undefined;
 }
 
+/**
+ * Resolves once a connection is open, has ended or has taken too long, which ends it. Never rejects:
+ * after a failure, the first request tries again and counts the outcome.
+ *
+ * @param event emitted when it is open
+ */
+export function untilOpen(
+  connection: EventEmitter & { destroy(): unknown },
+  event: string,
+  timeoutMs: number,
+): Promise<void> {
+  return new Promise((resolve) => {
+    const settle = () => {
+      clearTimeout(timer);
+      connection.off(event, settle).off('close', settle);
+      resolve();
+    };
+    const timer = setTimeout(() => {
+      connection.destroy();
+      settle();
+    }, timeoutMs);
+    connection.on(event, settle).on('close', settle);
+  });
+}
+
 /** A host without the brackets of an IPv6 address. */
 function bare(hostname: string): string {
   return hostname.replace(/^\[|\]$/g, '');
@@ -108,6 +116,29 @@ export function servernameOf(host: string): string {
   const url = `http://${host}`;
   const name = URL.canParse(url) ? bare(new URL(url).hostname) : '';
   return isIP(name) === 0 ? name : '';
+}
+
+/** The options of all connections of a thread. */
+export interface ConnectTerms {
+  readonly socketPath?: string | undefined;
+  readonly servername?: string | undefined;
+  /** Options of `tls.connect`. */
+  readonly tls: { readonly rejectUnauthorized?: boolean; readonly secureContext?: SecureContext };
+}
+
+/** @throws Error if a certificate or key can't be parsed, or the two don't match */
+export function connectTerms({ socketPath, tls = {} }: Transport = {}): ConnectTerms {
+  const { insecure, servername, cert, key, ca } = tls;
+  const isDefault = cert === undefined && key === undefined && ca === undefined;
+  return {
+    socketPath,
+    servername,
+    tls: {
+      ...(insecure === true && { rejectUnauthorized: false }),
+      // Created once, so that connections don't parse all certificates again.
+      ...(!isDefault && { secureContext: createSecureContext({ cert, key, ca }) }),
+    },
+  };
 }
 
 /** Connects to a server: over TCP, TLS or a Unix domain socket. */

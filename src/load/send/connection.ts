@@ -1,13 +1,16 @@
 import type { Socket } from 'node:net';
-import { type ConnectTerms, connectTerms } from '../plan/transport.ts';
 import {
   type Carrier,
   type Carriers,
+  type ConnectTerms,
+  coded,
+  connectTerms,
   connectTo,
   type HttpExchange,
   type Outcome,
   servernameOf,
   type TargetOptions,
+  untilOpen,
 } from './carrier.ts';
 import { type ResponseHead, ResponseReader, requestBytes } from './http1.ts';
 
@@ -28,6 +31,7 @@ const CLOSING_MS = 2_000;
  * slept until the request was due has not learned yet whether the server has closed it.
  */
 const QUIET_MS = 1;
+const CLOSED = 'the connection was closed before the end of the response';
 
 /** What all connections to a target have in common. */
 export interface Http1Terms {
@@ -81,21 +85,10 @@ export class Connection implements Carrier {
     this.#reader = new ResponseReader(terms.method);
   }
 
-  /**
-   * Opens the connection without sending a request. Never rejects: after a failure or a timeout,
-   * the first request tries again and counts the outcome.
-   */
+  /** Opens the connection without sending a request. Never rejects. */
   open(timeoutMs: number): Promise<void> {
-    const socket = this.#connect();
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => socket.destroy(), timeoutMs);
-      const settle = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-      const isSecure = this.#terms.origin.protocol === 'https:';
-      socket.once(isSecure ? 'secureConnect' : 'connect', settle).once('close', settle);
-    });
+    const isSecure = this.#terms.origin.protocol === 'https:';
+    return untilOpen(this.#connect(), isSecure ? 'secureConnect' : 'connect', timeoutMs);
   }
 
   dispatch(exchange: HttpExchange): void {
@@ -173,7 +166,7 @@ export class Connection implements Carrier {
     this.#drop();
     const { endless } = this.#reader;
     if (endless !== undefined && error === undefined) this.#complete(endless);
-    else this.#end(error ?? closed());
+    else this.#end(error ?? coded('ERR_CONNECTION_CLOSED', CLOSED));
   }
 
   #end(outcome: Outcome): void {
@@ -181,11 +174,6 @@ export class Connection implements Carrier {
     this.#exchange = undefined;
     exchange?.end(outcome);
   }
-}
-
-function closed(): Error {
-  const error = new Error('the connection was closed before the end of the response');
-  return Object.assign(error, { code: 'ERR_CONNECTION_CLOSED' });
 }
 
 /** HTTP/1.1 connections. Each carries one exchange at a time. */

@@ -1,5 +1,5 @@
 import { maxHeaderSize } from 'node:http';
-import type { RequestTemplate } from './carrier.ts';
+import { coded, type RequestTemplate } from './carrier.ts';
 
 // HTTP/1.1 (RFC 9112) for one request that is sent again and again.
 
@@ -60,8 +60,7 @@ const SWITCHING_PROTOCOLS = 101;
 
 /** An error with the code of a response that does not follow HTTP/1.1. */
 function invalid(what: string): Error {
-  const error = new Error(`the response does not match the HTTP/1.1 protocol: ${what}`);
-  return Object.assign(error, { code: 'ERR_BAD_RESPONSE' });
+  return coded('ERR_BAD_RESPONSE', `the response does not match the HTTP/1.1 protocol: ${what}`);
 }
 
 /** @param isHead whether the request was HEAD, whose response has no body */

@@ -5,19 +5,23 @@ import {
   constants,
   type OutgoingHttpHeaders,
 } from 'node:http2';
-import { type ConnectTerms, connectTerms } from '../plan/transport.ts';
 import {
   type Carrier,
   type Carriers,
+  type ConnectTerms,
+  coded,
+  connectTerms,
   connectTo,
   type HttpExchange,
   type RequestTemplate,
   servernameOf,
   type TargetOptions,
+  untilOpen,
 } from './carrier.ts';
 
 /** Assumed until the server's settings arrive: the minimum that RFC 9113 recommends to servers. */
 const FIRST_STREAMS = 100;
+const CLOSED = 'the stream was closed before the end of the response';
 
 /** A request in HTTP/2 form, built once per run. */
 export interface Http2Request {
@@ -60,21 +64,7 @@ export class Http2Session implements Carrier {
 
   /** Opens the session and waits for the server's settings. Never rejects. */
   open(timeoutMs: number): Promise<void> {
-    const session = this.#live();
-    return new Promise((resolve) => {
-      const settle = () => {
-        clearTimeout(timer);
-        session.off('remoteSettings', settle);
-        session.off('close', settle);
-        resolve();
-      };
-      const timer = setTimeout(() => {
-        session.destroy();
-        settle();
-      }, timeoutMs);
-      session.on('remoteSettings', settle);
-      session.on('close', settle);
-    });
+    return untilOpen(this.#live(), 'remoteSettings', timeoutMs);
   }
 
   dispatch(exchange: HttpExchange): void {
@@ -91,10 +81,10 @@ export class Http2Session implements Carrier {
         if (response !== undefined && isWhole) exchange.end(response);
       });
       stream.on('error', (error) => exchange.end(causeOf(error)));
-      // Has no effect after its end or an error.
+      // After its end or an error, no effect. After the server's RST_STREAM, there was neither.
       stream.on('close', () => {
         this.#streams.delete(exchange);
-        exchange.end(streamClosed());
+        exchange.end(coded('ERR_HTTP2_STREAM_CANCEL', CLOSED));
       });
       // Discards the body.
       stream.resume();
@@ -141,12 +131,6 @@ export class Http2Session implements Carrier {
 /** The error that ended the session, if it also ended the stream. */
 function causeOf(error: Error): Error {
   return error.cause instanceof Error ? error.cause : error;
-}
-
-/** For streams that end without an error of their own, as after the server's RST_STREAM. */
-function streamClosed(): Error {
-  const error = new Error('the stream was closed before the end of the response');
-  return Object.assign(error, { code: 'ERR_HTTP2_STREAM_CANCEL' });
 }
 
 export function http2Request(url: URL, host: string, template: RequestTemplate): Http2Request {

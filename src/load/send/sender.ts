@@ -3,19 +3,30 @@ import type { LoadThreadData } from '../threads/messages.ts';
 import {
   type Carrier,
   type Carriers,
-  HttpExchange,
+  type HttpExchange,
   type Outcome,
   requestTemplate,
   type TargetOptions,
 } from './carrier.ts';
 import { ConnectionPool } from './connection.ts';
 import { Http2Sessions } from './http2.ts';
-import { type Queued, QueuedWork, type QueuedWorkOptions, type WorkHooks } from './queued-work.ts';
+import {
+  type InFlight,
+  type Queued,
+  QueuedWork,
+  type QueuedWorkOptions,
+  type WorkHooks,
+} from './queued-work.ts';
 
 export interface SenderOptions extends QueuedWorkOptions, TargetOptions {}
 
+/** A request in flight. */
+interface SentRequest extends InFlight, HttpExchange {
+  readonly carrier: Carrier;
+}
+
 /** Sends requests over a limited number of connections. */
-export class Sender extends QueuedWork<HttpExchange, Carrier> {
+export class Sender extends QueuedWork<SentRequest, Carrier> {
   readonly #options: SenderOptions;
   readonly #carriers: Carriers;
 
@@ -59,27 +70,32 @@ export class Sender extends QueuedWork<HttpExchange, Carrier> {
   }
 
   protected start(next: Queued, carrier: Carrier): void {
-    const exchange = new HttpExchange(next.dueUs, this.#options.now(), carrier, this.#end);
-    this.begin(exchange, next);
-    carrier.dispatch(exchange);
+    const one: SentRequest = {
+      dueUs: next.dueUs,
+      startedUs: this.#options.now(),
+      carrier,
+      end: (outcome) => this.#end(one, outcome),
+    };
+    this.begin(one, next);
+    carrier.dispatch(one);
   }
 
-  protected cancel(exchange: HttpExchange): void {
-    exchange.giveUp();
-    exchange.carrier.abandon(exchange);
-    this.#carriers.give(exchange.carrier);
+  protected cancel(one: SentRequest): void {
+    one.carrier.abandon(one);
+    this.#carriers.give(one.carrier);
   }
 
-  readonly #end = (exchange: HttpExchange, outcome: Outcome): void => {
-    this.leave(exchange);
+  #end(one: SentRequest, outcome: Outcome): void {
+    // It has ended already, or timed out.
+    if (!this.leave(one)) return;
     if (typeof outcome === 'number') {
-      this.#options.tallyOf(exchange.dueUs).countStatus(outcome, exchange.dueUs);
-      this.recordTimes(exchange);
-    } else this.fail(exchange, errorKind(outcome), outcome.message);
-    this.#carriers.give(exchange.carrier);
+      this.#options.tallyOf(one.dueUs).countStatus(outcome, one.dueUs);
+      this.recordTimes(one);
+    } else this.fail(one, errorKind(outcome), outcome.message);
+    this.#carriers.give(one.carrier);
     this.pump();
     this.tellIdle();
-  };
+  }
 }
 
 /** A connection that takes longer to open is opened by its first request. */

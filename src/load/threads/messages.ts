@@ -1,8 +1,7 @@
 import type { ValueCounts } from '../measure/latency-counts.ts';
 import type { CallCounts, TallyRecord } from '../measure/tally.ts';
-import type { FleetOptions, LoadOptions, TaskOptions } from '../plan/options.ts';
+import type { FleetOptions, LoadOptions, TaskOptions, Transport } from '../plan/options.ts';
 import type { SharedTimetable } from '../plan/timetable.ts';
-import type { Transport } from '../plan/transport.ts';
 
 /** How a thread warms up its code before the run. */
 interface Rehearsal {
