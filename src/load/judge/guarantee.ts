@@ -179,7 +179,8 @@ export class GuaranteeCheck {
   }
 
   #tolerance(latestUs: number, count: number): number {
-    const { highest, blur, changes } = this.#course;
+    const { range, blur, changes } = this.#course;
+    const [, highest] = range;
     return toleranceInTokens(latestUs, count + changes, highest / 1e6, this.#burst) + blur;
   }
 }

@@ -23,8 +23,6 @@ interface Stretch {
 export class RateCourse {
   readonly #stretches: [Stretch, ...Stretch[]];
   #latest: Stretch;
-  #lowest: number;
-  #highest: number;
   #blur = 0;
   /** The stretch of the last query. The next query usually needs the same or the following one. */
   #at = 0;
@@ -40,9 +38,6 @@ export class RateCourse {
       this.#stretches.push({ sinceUs: startUs, rate: from, slope: (to - from) / overUs });
       this.#stretches.push(this.#latest);
     }
-    const rates = this.#stretches.map((stretch) => stretch.rate);
-    this.#lowest = Math.min(...rates);
-    this.#highest = Math.max(...rates);
   }
 
   /** The current rate; the final one of a ramp. */
@@ -54,11 +49,6 @@ export class RateCourse {
   rateAt(us: number): number {
     const stretch = this.#stretches.findLast(({ sinceUs }) => sinceUs <= us);
     return rateIn(stretch ?? this.#stretches[0], us);
-  }
-
-  /** The highest rate so far, in tokens per second. */
-  get highest(): number {
-    return this.#highest;
   }
 
   /**
@@ -82,7 +72,8 @@ export class RateCourse {
 
   /** The lowest and the highest rate so far. */
   get range(): readonly [number, number] {
-    return [this.#lowest, this.#highest];
+    const rates = this.#stretches.map((stretch) => stretch.rate);
+    return [Math.min(...rates), Math.max(...rates)];
   }
 
   /** Records a change between two clock readings. The higher rate is assumed in between. */
@@ -91,8 +82,6 @@ export class RateCourse {
     this.#blur = Math.max(this.#blur, (Math.abs(rate - this.rate) * (afterUs - beforeUs)) / 1e6);
     this.#latest = { sinceUs: changeUs, rate, slope: 0 };
     this.#stretches.push(this.#latest);
-    this.#lowest = Math.min(this.#lowest, rate);
-    this.#highest = Math.max(this.#highest, rate);
   }
 
   /**
