@@ -37,86 +37,78 @@ abstract class PeakBound implements Bound {
   }
 }
 
+/** A bound of a bucket: what arrives in it, and what follows from that. */
+interface Inflow extends Pick<Bound, 'promise' | 'most'> {
+  readonly burst: number;
+  /** Tokens that have arrived by this instant. */
+  tokens(atUs: number): number;
+  tolerance(lastUs: number, count: number): number;
+}
+
 /**
  * At most `burst` more than the inflow in any interval. The tightest intervals start and end on an
  * admission, so comparing each admission with the least lead before it is enough: see
  * {@link checkGuarantee}.
  */
-abstract class InflowBound extends PeakBound {
+class InflowBound extends PeakBound {
+  readonly #inflow: Inflow;
   #count = 0;
   #least = Number.POSITIVE_INFINITY;
   #lastUs = 0;
 
-  /** Tokens that have arrived by this instant. */
-  protected abstract inflow(atUs: number): number;
-  protected abstract tolerance(lastUs: number, count: number): number;
+  constructor(inflow: Inflow) {
+    super(inflow.burst);
+    this.#inflow = inflow;
+  }
+
+  get promise(): string {
+    return this.#inflow.promise;
+  }
 
   add(fromUs: number, toUs = fromUs): void {
-    const lead = this.#count - this.inflow(fromUs);
+    const inflow = this.#inflow;
+    const lead = this.#count - inflow.tokens(fromUs);
     if (lead < this.#least) this.#least = lead;
     // Use the longest possible intervals.
     this.#lastUs = Math.max(this.#lastUs, toUs);
-    const excess = this.#count + 1 - this.inflow(this.#lastUs) - this.#least;
+    const excess = this.#count + 1 - inflow.tokens(this.#lastUs) - this.#least;
     if (excess > this.peak) this.peak = excess;
     this.#count += 1;
   }
 
   override get held(): boolean {
-    return this.peak <= this.allowed + this.tolerance(this.#lastUs, this.#count);
+    return this.peak <= this.allowed + this.#inflow.tolerance(this.#lastUs, this.#count);
+  }
+
+  most(spanUs: number): number {
+    return this.#inflow.most(spanUs);
   }
 }
 
 /** A bound for tokens that arrive continuously. */
-export class RateBound extends InflowBound {
-  readonly promise: string;
-  readonly #ratePerUs: number;
-
-  constructor(rate: number, burst: number) {
-    super(burst);
-    this.promise = `at most ${burst} + ${rate} x t in any t seconds`;
-    this.#ratePerUs = rate / 1e6;
-  }
-
-  protected inflow(atUs: number): number {
-    return this.#ratePerUs * atUs;
-  }
-
-  protected tolerance(lastUs: number, count: number): number {
-    return toleranceInTokens(lastUs, count, this.#ratePerUs, this.allowed);
-  }
-
-  most(spanUs: number): number {
-    return this.allowed + this.#ratePerUs * spanUs;
-  }
+export function rateBound(rate: number, burst: number): Bound {
+  const ratePerUs = rate / 1e6;
+  return new InflowBound({
+    promise: `at most ${burst} + ${rate} x t in any t seconds`,
+    burst,
+    tokens: (atUs) => ratePerUs * atUs,
+    tolerance: (lastUs, count) => toleranceInTokens(lastUs, count, ratePerUs, burst),
+    most: (spanUs) => burst + ratePerUs * spanUs,
+  });
 }
 
 /** A bound for fills of `quantum` tokens, counted from the limiter's creation at 0. */
-export class QuantumBound extends InflowBound {
-  readonly promise: string;
-  readonly #quantum: number;
-  readonly #fillUs: number;
-  readonly #slackUs: number;
-
-  constructor(quantum: number, fillIntervalMs: number, burst: number) {
-    super(burst);
-    this.promise = `at most ${burst}, plus ${quantum} per fill, every ${fillIntervalMs} ms`;
-    this.#quantum = quantum;
-    this.#fillUs = fillIntervalMs * 1_000;
-    // The limiter rounds its clock to ticks, which are coarser for very long intervals.
-    this.#slackUs = Math.max(1 / 256, this.#fillUs * 2 ** -49);
-  }
-
-  protected inflow(atUs: number): number {
-    return this.#quantum * Math.floor((atUs + this.#slackUs) / this.#fillUs);
-  }
-
-  protected tolerance(_lastUs: number, count: number): number {
-    return 4 * Number.EPSILON * (count + this.allowed);
-  }
-
-  most(spanUs: number): number {
-    return this.allowed + this.#quantum * (Math.floor(spanUs / this.#fillUs) + 1);
-  }
+export function quantumBound(quantum: number, fillIntervalMs: number, burst: number): Bound {
+  const fillUs = fillIntervalMs * 1_000;
+  // The limiter rounds its clock to ticks, which are coarser for very long intervals.
+  const slackUs = Math.max(1 / 256, fillUs * 2 ** -49);
+  return new InflowBound({
+    promise: `at most ${burst}, plus ${quantum} per fill, every ${fillIntervalMs} ms`,
+    burst,
+    tokens: (atUs) => quantum * Math.floor((atUs + slackUs) / fillUs),
+    tolerance: (_, count) => 4 * Number.EPSILON * (count + burst),
+    most: (spanUs) => burst + quantum * (Math.floor(spanUs / fillUs) + 1),
+  });
 }
 
 /** A bound on calls in flight. */

@@ -4,10 +4,35 @@ import type { Limiter } from '../limiters/limiter.ts';
 import type { Permit } from '../limiters/permit.ts';
 import type { Semaphore } from '../limiters/semaphore.ts';
 import { Fifo } from '../load/send/fifo.ts';
+import type { Clock, ClockHandle } from '../time/clock.ts';
 import { Heap, type Timed } from '../time/heap.ts';
 import type { Outcomes } from './outcomes.ts';
 import type { Server } from './server.ts';
-import type { SimulatedClock } from './simulated-clock.ts';
+
+/**
+ * A clock that is a plain number, for one thread. A `ManualClock` would also work but serves all
+ * threads: setting it takes 120 ns or more, a bucket call 50 ns.
+ */
+export class SimulatedClock implements Clock {
+  readonly name = 'simulated';
+  nowUs = 0;
+
+  now(): number {
+    return this.nowUs;
+  }
+
+  sleep(): Promise<void> {
+    throw new Error('a simulated clock cannot sleep');
+  }
+
+  sleepSync(): void {
+    throw new Error('a simulated clock cannot sleep');
+  }
+
+  get handle(): ClockHandle {
+    throw new Error('a simulated clock cannot be shared');
+  }
+}
 
 /** Simulated calls to a limiter, of one token each. */
 export interface Callers {

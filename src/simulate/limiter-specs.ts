@@ -10,8 +10,8 @@ import { SlidingLog } from '../limiters/sliding-log.ts';
 import { SlidingWindow } from '../limiters/sliding-window.ts';
 import { TokenBucket } from '../limiters/token-bucket.ts';
 import type { Clock } from '../time/clock.ts';
-import { type Bound, InFlightBound, IntervalBound, QuantumBound, RateBound } from './bounds.ts';
-import { SimulatedClock } from './simulated-clock.ts';
+import { type Bound, InFlightBound, IntervalBound, quantumBound, rateBound } from './bounds.ts';
+import { SimulatedClock } from './callers.ts';
 import { normal, parseTerms, sentence, type Term, type TermForm } from './terms.ts';
 
 /**
@@ -69,14 +69,12 @@ const KINDS: Readonly<Record<string, Kind>> = {
       { needs: ['quantum', 'fillIntervalMs', 'burst'], takes: ['initial'] },
     ],
     bound: ({ rate, quantum = 0, fillIntervalMs = 0, burst = 0 }) =>
-      rate === undefined
-        ? new QuantumBound(quantum, fillIntervalMs, burst)
-        : new RateBound(rate, burst),
+      rate === undefined ? quantumBound(quantum, fillIntervalMs, burst) : rateBound(rate, burst),
   },
   'leaky-bucket': {
     limiter: LeakyBucket,
     forms: [{ needs: ['rate'], takes: ['slack'] }],
-    bound: ({ rate = 0, slack = 0 }) => new RateBound(rate, 1 + slack),
+    bound: ({ rate = 0, slack = 0 }) => rateBound(rate, 1 + slack),
   },
   'fixed-window': {
     limiter: FixedWindow,

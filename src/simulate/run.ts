@@ -1,11 +1,10 @@
 import { Timeline } from '../load/measure/timeline.ts';
 import { randomNumbers, someSeed } from '../load/plan/random.ts';
-import { type Callers, callersAt } from './callers.ts';
+import { type Callers, callersAt, SimulatedClock } from './callers.ts';
 import type { LimiterSpec } from './limiter-specs.ts';
 import { Outcomes } from './outcomes.ts';
 import type { ArrivalPattern } from './patterns.ts';
 import type { Server, ServerSpec } from './server.ts';
-import { SimulatedClock } from './simulated-clock.ts';
 import { type TimestampCounts, TimestampFile } from './timestamp-file.ts';
 
 const DEFAULT_DURATION_MS = 60_000;

@@ -4,10 +4,10 @@ import { renderSummary } from '../../src/cli/simulate/summary.ts';
 import { PLAIN } from '../../src/cli/terminal.ts';
 import type { Limiter } from '../../src/index.ts';
 import { randomNumbers } from '../../src/load/plan/random.ts';
+import { SimulatedClock } from '../../src/simulate/callers.ts';
 import { parseLimiter } from '../../src/simulate/limiter-specs.ts';
 import { parsePattern } from '../../src/simulate/patterns.ts';
 import { runSimulation } from '../../src/simulate/run.ts';
-import { SimulatedClock } from '../../src/simulate/simulated-clock.ts';
 import { SEED } from '../support/random.ts';
 
 const limiters = [parseLimiter('leaky-bucket rate=10')];
