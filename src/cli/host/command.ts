@@ -10,7 +10,14 @@ import { parseDuration } from '../values.ts';
 import { keysCommand } from './keys.ts';
 import { operatorCommands } from './operator.ts';
 import { serveCommand } from './serve/command.ts';
-import { onRegion, print, report, subcommand } from './subcommand.ts';
+import {
+  onRegion,
+  print,
+  type RegionOptions,
+  report,
+  subcommand,
+  withRegion,
+} from './subcommand.ts';
 import { listed, shownRegion } from './summary.ts';
 
 const FOLDER = platform.folder;
@@ -70,9 +77,8 @@ export function hostCommand(): Command {
   return command;
 }
 
-interface ShowOptions {
+interface ShowOptions extends RegionOptions {
   readonly watch?: number | true;
-  readonly owner?: number;
 }
 
 function list(folder: string): void {
@@ -88,13 +94,13 @@ function entriesOf(folder: string): Dirent[] {
   }
 }
 
-async function show(path: string, { watch, owner }: ShowOptions): Promise<void> {
-  const region = HostRegion.find(path, owner);
+async function show(path: string, options: ShowOptions): Promise<void> {
+  const { watch, owner } = options;
   if (watch === undefined) {
-    print(shownRegion(region));
-    region.close();
+    withRegion(path, options, (region) => print(shownRegion(region)));
     return;
   }
+  const region = HostRegion.find(path, owner);
   const everyMs = watch === true ? WATCH_MS : watch;
   for (;;) {
     // Redraw from the top left corner of a terminal.

@@ -1,11 +1,17 @@
 import type { Command } from 'commander';
-import { HostRegion } from '../../host/host-region.ts';
 import { hashOf, type KeyInUse, keysInUse } from '../../host/keys-in-use.ts';
 import { shown } from '../../options.ts';
 import { countOf, formatCount, formatNumber, formatSpan } from '../format.ts';
 import { parseCount } from '../values.ts';
 import { type KeyType, keyOf } from './requested-change.ts';
-import { keyTypeOption, onRegion, print, report } from './subcommand.ts';
+import {
+  keyTypeOption,
+  onRegion,
+  print,
+  type RegionOptions,
+  report,
+  withRegion,
+} from './subcommand.ts';
 import { columns } from './summary.ts';
 
 const NOTES = `
@@ -17,10 +23,9 @@ Examples:
   zerotime host keys my-service 'per user' ann bob
 `;
 
-interface KeysOptions {
+interface KeysOptions extends RegionOptions {
   readonly top: number;
   readonly keyType: KeyType;
-  readonly owner?: number;
 }
 
 /** The subcommand `keys`. */
@@ -39,9 +44,8 @@ export function keysCommand(): Command {
 }
 
 function show(path: string, name: string, keys: readonly string[], options: KeysOptions): void {
-  const { top, keyType, owner } = options;
-  const region = HostRegion.find(path, owner);
-  try {
+  const { top, keyType } = options;
+  withRegion(path, options, (region) => {
     const limiter = region.limiters().find((one) => one.name === name);
     if (limiter === undefined) throw new Error(`${region.path} has no limiter ${shown(name)}`);
     const asked = keys.map((key) => [key, hashOf(region, limiter, keyOf(key, keyType))] as const);
@@ -54,9 +58,7 @@ function show(path: string, name: string, keys: readonly string[], options: Keys
     const unreadable = unread === 0 ? '' : `, ${formatCount(unread)} that could not be read`;
     const count = `${countOf(found.length, 'keys')} not full${unreadable}`;
     print([`${name} (${limiter.kind}): ${count}`, ...columns(rows)]);
-  } finally {
-    region.close();
-  }
+  });
 }
 
 function rowOf(one: Partial<KeyInUse>): string[] {

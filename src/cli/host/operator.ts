@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { HostRegion } from '../../host/host-region.ts';
+import type { HostRegion } from '../../host/host-region.ts';
 import { operate } from '../../host/operations.ts';
 import { countOf } from '../format.ts';
 import { parseDuration, parsed } from '../values.ts';
@@ -12,14 +12,17 @@ import {
   parseAssignment,
   userName,
 } from './requested-change.ts';
-import { keyTypeOption, onRegion, print, report } from './subcommand.ts';
+import {
+  keyTypeOption,
+  onRegion,
+  print,
+  type RegionOptions,
+  report,
+  withRegion,
+} from './subcommand.ts';
 import { columns } from './summary.ts';
 
 // Changes of limits from outside the program, and their record.
-
-interface RegionOptions {
-  readonly owner?: number;
-}
 
 interface ChangeOptions extends RegionOptions {
   readonly dryRun: boolean;
@@ -65,7 +68,7 @@ export function operatorCommands(): readonly Command[] {
     onRegion('log')
       .description('show the last 100 changes that were made by these commands')
       .action((path: string, options: RegionOptions) =>
-        report(() => onFound(path, options, (region) => print(shownLog(region)))),
+        report(() => withRegion(path, options, (region) => print(shownLog(region)))),
       ),
   ];
 }
@@ -90,15 +93,6 @@ function changing(name: string): Command {
     .option('--no-record', 'make the change without a record of it');
 }
 
-function onFound(path: string, { owner }: RegionOptions, action: (region: HostRegion) => void) {
-  const region = HostRegion.find(path, owner);
-  try {
-    action(region);
-  } finally {
-    region.close();
-  }
-}
-
 function change(
   path: string,
   name: string,
@@ -107,7 +101,7 @@ function change(
 ): Promise<void> {
   const { dryRun: isDry, record: isRecorded, keyType } = options;
   return report(() =>
-    onFound(path, options, (region) => {
+    withRegion(path, options, (region) => {
       const operation = operationOf({ keyType, ...request });
       const made = operate(region, name, operation, { user: userName(), isDry, isRecorded });
       const what = `${name} (${made.kind})`;

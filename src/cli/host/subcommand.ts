@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { HostRegion } from '../../host/host-region.ts';
 import { printableLine } from '../../load/plan/redact.ts';
 import { EXIT, printError, withSafeErrors } from '../output.ts';
 import { KEY_TYPES } from './requested-change.ts';
@@ -13,6 +14,25 @@ export function onRegion(name: string): Command {
   return subcommand(name)
     .argument('<path>', 'the region')
     .option('--owner <uid>', 'the user that owns the file (default: you)', parseUser);
+}
+
+/** What {@link onRegion} parses. */
+export interface RegionOptions {
+  readonly owner?: number;
+}
+
+/** Calls an action with the region at a path, and closes it. */
+export function withRegion(
+  path: string,
+  { owner }: RegionOptions,
+  action: (region: HostRegion) => void,
+): void {
+  const region = HostRegion.find(path, owner);
+  try {
+    action(region);
+  } finally {
+    region.close();
+  }
 }
 
 /** The type of a key, or of several. */
