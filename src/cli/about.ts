@@ -1,34 +1,14 @@
-import { type Machine, thisMachine, thisVersion } from '../load/measure/machine.ts';
+import type { Client } from '../load/measure/machine.ts';
 import { isHarmless } from '../load/plan/headers.ts';
 import { HIDDEN, safeText } from '../load/plan/redact.ts';
 import type { Facts } from './report/page.ts';
 
-/** The circumstances of a run, for its reports. */
-export interface About {
-  /** The version of zerotime. */
-  readonly version: string;
-  readonly node: string;
-  /** The command line, without secrets. */
-  readonly commandLine: string;
-  readonly machine: Machine;
-}
-
-/** @param args the command-line arguments */
-export function aboutThisRun(args = process.argv.slice(2)): About {
-  return {
-    version: thisVersion(),
-    node: process.version,
-    commandLine: safeCommandLine(args),
-    machine: thisMachine(),
-  };
-}
-
-/** What and where, for the end of a page. */
-export function aboutFacts({ version, node, machine }: About): Facts {
+/** The client of a run, for the end of a page. */
+export function clientFacts({ zerotime, node, machine }: Client): Facts {
   const { processor, processors, memoryBytes, system } = machine;
   const memory = `${(memoryBytes / 2 ** 30).toFixed(1)} GiB`;
   return [
-    ['Versions', `zerotime ${version}, Node.js ${node}`],
+    ['Versions', `zerotime ${zerotime}, Node.js ${node}`],
     ['Machine', `${processors} x ${processor}, ${memory}, ${system}`],
   ];
 }
@@ -58,7 +38,7 @@ function quoted(arg: string): string {
 }
 
 /** A command line that may be stored: without passwords, secret headers, tokens and bodies. */
-export function safeCommandLine(args: readonly string[]): string {
+export function safeCommandLine(args: readonly string[] = process.argv.slice(2)): string {
   const safe = args.map((arg, at) => safeArgument(arg, args[at - 1] ?? ''));
   return ['zerotime', ...safe.map(quoted)].join(' ');
 }

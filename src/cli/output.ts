@@ -67,42 +67,33 @@ export function failIfLost(error: Error | undefined): void {
 /** The path that means standard output. */
 const STDOUT = '-';
 
-/** Writes to a file, or to standard output. */
-export function writeOutput(path: string, text: string): void {
-  if (path === STDOUT) process.stdout.write(text);
-  else writeFileSync(path, text);
-}
-
-/** Writes plain data as JSON, without secrets. */
-export function writeJson(path: string, data: object): void {
-  writeOutput(path, `${JSON.stringify(safeData(data), undefined, 2)}\n`);
-}
-
-/** A file to write, if requested. */
-interface OutputFile {
-  readonly path: string | undefined;
-  readonly write: (path: string) => void;
-}
+/** The options that name an output. */
+const OUTPUTS = ['json', 'hgrm', 'svg', 'report'] as const;
+type OutputName = (typeof OUTPUTS)[number];
+/** The paths to write to. */
+type Outputs = { readonly [Name in OutputName]?: string | undefined };
+/** What to write to each. */
+type Texts = { readonly [Name in OutputName]?: () => string };
 
 /** What a command makes of its result. */
 interface Delivery<Result> {
-  /** Path of the JSON. If it goes to standard output, the summary goes to standard error. */
-  readonly json: string | undefined;
+  /** If the JSON goes to standard output, the summary goes to standard error. */
+  readonly outputs: Outputs;
   readonly run: () => Result | Promise<Result>;
   readonly summary: (result: Result, paint: Paint, columns: number) => string[];
-  readonly files: (result: Result) => readonly OutputFile[];
+  readonly files: (result: Result) => Texts;
   readonly exitCode: (result: Result) => number;
 }
 
 /** Runs a command, prints and writes its result, and returns the exit code. */
 export async function deliver<Result>(delivery: Delivery<Result>): Promise<number> {
-  const { json, run, summary, files, exitCode } = delivery;
-  const stream = json === STDOUT ? process.stderr : process.stdout;
+  const { outputs, run, summary, files, exitCode } = delivery;
+  const stream = outputs.json === STDOUT ? process.stderr : process.stdout;
   try {
     const result = await run();
     const lines = summary(result, paintFor(stream), columnsFor(stream));
     stream.write(`${lines.join('\n')}\n`);
-    const areWritten = writeFiles(files(result));
+    const areWritten = writeFiles(outputs, files(result));
     return exitCode(result) || (areWritten ? EXIT.ok : EXIT.failed);
   } catch (error) {
     printError(error);
@@ -110,19 +101,27 @@ export async function deliver<Result>(delivery: Delivery<Result>): Promise<numbe
   }
 }
 
-/** Writes each file even if others fail. Returns whether all were written. */
-export function writeFiles(files: readonly OutputFile[]): boolean {
+/** Writes each requested file even if others fail. Returns whether all were written. */
+export function writeFiles(outputs: Outputs, texts: Texts): boolean {
   let areWritten = true;
-  for (const { path, write } of files) {
-    if (path === undefined) continue;
+  for (const name of OUTPUTS) {
+    const [path, textOf] = [outputs[name], texts[name]];
+    if (path === undefined || textOf === undefined) continue;
     try {
-      write(path);
+      const text = textOf();
+      if (path === STDOUT) process.stdout.write(text);
+      else writeFileSync(path, text);
     } catch (error) {
       areWritten = false;
       printError(new Error(`${path} was not written: ${(error as Error).message}`));
     }
   }
   return areWritten;
+}
+
+/** Plain data as JSON, without secrets. */
+export function jsonText(data: object): string {
+  return `${JSON.stringify(safeData(data), undefined, 2)}\n`;
 }
 
 /** Checks that the path is writable. Creates no file: the command may end without a result. */
@@ -159,11 +158,12 @@ export function parseOutputPathOrStdout(path: string): string {
  */
 export function checkOutputs(
   command: Command,
-  outputs: Readonly<Record<string, string | undefined>>,
+  outputs: Outputs,
   inputs: readonly string[] = [],
 ): void {
   const taken = new Map(inputs.map((path) => [fileOf(path), 'an input']));
-  for (const [name, path] of Object.entries(outputs)) {
+  for (const name of OUTPUTS) {
+    const path = outputs[name];
     const key = path === STDOUT ? path : path && fileOf(path);
     if (key === undefined) continue;
     const option = `--${name}`;

@@ -143,11 +143,9 @@ function runOf(random: Random, meanUs: number, count = 2_000, failed = 0): RunFi
     return Math.round(100 - meanUs * Math.log(uniform));
   });
   return {
-    sent: count,
+    calls: { sent: count, succeeded: count - failed, failed },
     elapsedMs: 2_000,
     admittedPer100Ms: new Array(20).fill(count / 20),
-    succeeded: count - failed,
-    failed,
     latency: histogramOf(us),
   };
 }
@@ -206,8 +204,8 @@ describe('compared runs', () => {
     const random = new Random(4);
     const even = runOf(random, 1_000);
     const varying = new Array(20).fill(0).map((_, at) => (at % 2 === 0 ? 50 : 140));
-    const uneven = { ...even, sent: 1_900, admittedPer100Ms: varying };
-    const lower = { ...even, sent: 1_900 };
+    const lower = { ...even, calls: { ...even.calls, sent: 1_900 } };
+    const uneven = { ...lower, admittedPer100Ms: varying };
     const rate = (other: RunFigures) => compareRuns([even], [other])[5]?.difference;
     expect(rate(lower)?.interval?.high).toBeLessThan(0);
     expect(rate(uneven)?.interval?.high).toBeGreaterThan(0);

@@ -1,16 +1,15 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { thisVersion } from '../../load/measure/machine.ts';
-import { aboutThisRun } from '../about.ts';
 import {
   checkOutputs,
   deliver,
   EXIT,
+  jsonText,
   parseOutputPath,
   parseOutputPathOrStdout,
   withSafeErrors,
-  writeJson,
 } from '../output.ts';
-import { writePage } from '../report/render.ts';
+import { renderPage } from '../report/render.ts';
 import { parseShare } from '../values.ts';
 import { assumptions, type Comparison, compareSides, sideOf, splitSides } from './comparison.ts';
 import { pageOf } from './page.ts';
@@ -86,27 +85,25 @@ export function compareCommand(): Command {
     .addHelpText('after', HELP)
 
     .action(async (files: string[], given: CommandOptions, command: Command) => {
-      const { json, report } = given;
       const sides = parseSides(files, command);
-      checkOutputs(command, { json, report }, sides.flat());
+      checkOutputs(command, given, sides.flat());
       process.exitCode = await compare(sides, given);
     });
 }
 
 /** Prints and writes the comparison; returns the exit code. */
 function compare(files: readonly string[][], given: CommandOptions) {
-  const { json, report } = given;
   return deliver({
-    json,
+    outputs: given,
     run: () => {
       const sides = files.map((paths) => sideOf(paths.map(readRun)));
       return compareSides(sides, given, given.allow ?? new Set());
     },
     summary: renderSummary,
-    files: (comparison) => [
-      { path: json, write: (path) => writeJson(path, jsonOf(comparison)) },
-      { path: report, write: (path) => writePage(path, pageOf(comparison, aboutThisRun())) },
-    ],
+    files: (comparison) => ({
+      json: () => jsonText(jsonOf(comparison)),
+      report: () => renderPage(pageOf(comparison)),
+    }),
     exitCode: ({ others }) =>
       others.some(({ failures }) => failures.length > 0) ? EXIT.gateFailed : EXIT.ok,
   });

@@ -149,8 +149,8 @@ export function compareSides(
 
 /** Runs at a rate have latencies, others have rounds: nothing to compare. */
 function areClosed(runs: readonly RecordedRun[]): boolean {
-  const closed = runs.find(({ rounds }) => rounds !== undefined);
-  const open = runs.find(({ rounds }) => rounds === undefined);
+  const closed = runs.find((run) => run.closed != null);
+  const open = runs.find((run) => run.closed == null);
   if (closed === undefined || open === undefined) return open === undefined;
   throw new NotComparableError(
     `these runs are not comparable: ${closed.path} is as fast as possible, ${open.path} at a rate`,

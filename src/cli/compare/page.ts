@@ -1,6 +1,7 @@
-import { type About, aboutFacts } from '../about.ts';
+import { thisClient } from '../../load/measure/machine.ts';
+import { clientFacts, safeCommandLine } from '../about.ts';
 import { formatCount, formatSpan, type Noun } from '../format.ts';
-import { latencyPoints, percentileCurve, sideLook } from '../report/distributions.ts';
+import { latencyPoints, middleOf, percentileCurve, sideLook } from '../report/distributions.ts';
 import type { LineChart, Page, Section } from '../report/page.ts';
 import {
   assumptions,
@@ -18,7 +19,8 @@ interface ColouredRun extends ReturnType<typeof sideLook> {
 }
 
 /** The page of `--report`. */
-export function pageOf(comparison: Comparison, about: About): Page {
+export function pageOf(comparison: Comparison): Page {
+  const client = thisClient();
   const { noun, isClosed, baseline, others, allowed, remarks } = comparison;
   const sides = [baseline, ...others.map(({ side }) => side)];
   const runs = sides.flatMap(coloured);
@@ -45,8 +47,8 @@ export function pageOf(comparison: Comparison, about: About): Page {
         notes: assumptions(comparison),
       },
     ],
-    circumstances: [['Command', about.commandLine], ...aboutFacts(about)],
-    footer: `zerotime ${about.version} compare`,
+    circumstances: [['Command', safeCommandLine()], ...clientFacts(client)],
+    footer: `zerotime ${client.zerotime} compare`,
   };
 }
 
@@ -72,8 +74,8 @@ function runTable(runs: readonly ColouredRun[], noun: Noun): NonNullable<Section
     columns: ['Run', noun, 'failed', 'time'],
     rows: runs.map(({ run }) => [
       run.path,
-      formatCount(run.sent),
-      formatCount(run.failed),
+      formatCount(run.calls.sent),
+      formatCount(run.calls.failed),
       formatSpan(Math.round(run.elapsedMs)),
     ]),
   };
@@ -86,9 +88,14 @@ function ended(noun: Noun): string {
 
 /** The p99 over time or, if a run is too short for it, the maximum. */
 function latencyChart(runs: readonly ColouredRun[], noun: Noun): LineChart {
-  const isP99 = runs.every(({ run }) => run.p99ByTime.length > 0);
+  const byTime = ({ latencyByTime }: RecordedRun, field: 'p99Ms' | 'maxMs') =>
+    latencyByTime.flatMap((slot) => {
+      const ms = slot[field];
+      return ms == null ? [] : [[middleOf(slot), ms] as const];
+    });
+  const isP99 = runs.every(({ run }) => byTime(run, 'p99Ms').length > 0);
   const lines = runs.map(({ run, colour, look }) => {
-    return { label: run.path, colour, look, points: isP99 ? run.p99ByTime : run.maxByTime };
+    return { label: run.path, colour, look, points: byTime(run, isP99 ? 'p99Ms' : 'maxMs') };
   });
   const title = `${isP99 ? 'p99' : 'Maximum'} from due to ${ended(noun)}, by due time`;
   return latencyPoints(title, lines, Math.max(...runs.map(({ run }) => run.elapsedMs)) / 1_000);

@@ -5,10 +5,9 @@ import type { DriveResult } from '../../load/judge/drive-result.ts';
 import { safeText } from '../../load/plan/redact.ts';
 import type { Noun } from '../format.ts';
 import { limitText } from '../load/verdict.ts';
-import { middleOf } from '../report/distributions.ts';
 
 /** The compared parts of a `--json` file. */
-export interface RecordedRun extends RunFigures {
+export interface RecordedRun extends RunFigures, Pick<DriveResult, 'latencyByTime'> {
   readonly path: string;
   /** What it counts. */
   readonly noun: Noun;
@@ -18,10 +17,6 @@ export interface RecordedRun extends RunFigures {
   readonly circumstances: ReadonlyMap<string, string>;
   /** Reasons not to trust its figures. */
   readonly doubts: readonly string[];
-  /** Pairs of seconds and milliseconds; empty if the run is too short for p99. */
-  readonly p99ByTime: readonly (readonly [atS: number, ms: number])[];
-  /** The longest latencies, likewise. */
-  readonly maxByTime: readonly (readonly [atS: number, ms: number])[];
 }
 
 /** @throws Error that names the file, if it is not a load result */
@@ -90,28 +85,14 @@ function checkShape(path: string, value: unknown, shape: Shape): void {
 type Data = Readonly<Record<string, unknown>>;
 
 function recordedRun(path: string, run: DriveResult): RecordedRun {
-  const { calls, elapsedMs, admittedPer100Ms, closed } = run;
   const { request, ...options } = run.options;
   const noun = request ? 'requests' : 'calls';
-  const byTime = (field: 'p99Ms' | 'maxMs') =>
-    (run.latencyByTime ?? []).flatMap((slot) => {
-      const ms = slot[field] ?? undefined;
-      return ms === undefined ? [] : [[middleOf(slot), ms] as const];
-    });
   return {
-    ...calls,
+    ...run,
     path,
     noun,
-    elapsedMs,
-    admittedPer100Ms,
     latency: decodeFromCompressedBase64(run.times.latency.hdrHistogram),
-    designEffects: new Map(
-      Object.entries(run.latencyDesignEffects ?? {}).map(([name, effect]) => [
-        Number(name.slice(1)),
-        effect,
-      ]),
-    ),
-    rounds: closed?.rounds.map(({ callsPerSecond }) => callsPerSecond),
+    latencyByTime: run.latencyByTime ?? [],
     conditions: conditionsOf({
       url: run.embeddedServer ? 'the embedded server' : safeText(run.url),
       arrivals: run.arrivals,
@@ -121,8 +102,6 @@ function recordedRun(path: string, run: DriveResult): RecordedRun {
     }),
     circumstances: circumstancesOf(run),
     doubts: doubtsOf(run, noun),
-    p99ByTime: byTime('p99Ms'),
-    maxByTime: byTime('maxMs'),
   };
 }
 

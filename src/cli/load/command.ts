@@ -4,10 +4,9 @@ import { PER_MS } from '../../load/measure/times.ts';
 import type { LoadOptions } from '../../load/plan/options.ts';
 import { safeText } from '../../load/plan/redact.ts';
 import { runLoad } from '../../load/threads/run.ts';
-import { aboutThisRun } from '../about.ts';
 import { countOf, formatNumber, formatSpan } from '../format.ts';
-import { checkOutputs, deliver, withSafeErrors, writeJson, writeOutput } from '../output.ts';
-import { writePage } from '../report/render.ts';
+import { checkOutputs, deliver, jsonText, withSafeErrors } from '../output.ts';
+import { renderPage } from '../report/render.ts';
 import { parseTarget } from '../values.ts';
 import { Interrupt, RATE_KEYS, RateKeys } from './keys.ts';
 import { type Live, liveOn } from './live.ts';
@@ -88,8 +87,7 @@ export function loadCommand(): Command {
     )
     .addHelpText('after', HELP)
     .action(async (url: string | undefined, given: Given, command: Command) => {
-      const { json, hgrm, report } = given;
-      checkOutputs(command, { json, hgrm, report }, inputFiles(url));
+      checkOutputs(command, given, inputFiles(url));
       checkGiven(url, given, command);
       const input = readInput(given, command);
       const plan = planOf(url, given, input instanceof Promise ? await input : input, command);
@@ -98,65 +96,44 @@ export function loadCommand(): Command {
 }
 
 /** Runs the load, prints and writes its result, and returns the exit code. */
-function runPlan(
-  plan: LoadOptions,
-  { json, hgrm, report }: Pick<Given, 'json' | 'hgrm' | 'report'>,
-): Promise<number> {
+function runPlan(plan: LoadOptions, outputs: Given): Promise<number> {
   return deliver({
-    json,
-    run: async () => {
-      const running = new Running();
-      try {
-        return await running.run(plan);
-      } finally {
-        running.end();
-      }
-    },
+    outputs,
+    run: () => runOnTerminal(plan),
     summary: renderSummary,
-    files: (result) => {
-      const about = aboutThisRun();
-      return [
-        { path: json, write: (path) => writeJson(path, jsonOf(result, about)) },
-        { path: hgrm, write: (path) => writeOutput(path, hgrmText(result)) },
-        { path: report, write: (path) => writePage(path, pageOf(result, about)) },
-      ];
-    },
+    files: (result) => ({
+      json: () => jsonText(jsonOf(result)),
+      hgrm: () => hgrmText(result),
+      report: () => renderPage(pageOf(result)),
+    }),
     exitCode,
   });
 }
 
-/** The terminal during a run: the live line, the keys that change the rate, and Ctrl-C. */
-class Running {
-  readonly #interrupt = new Interrupt();
-  #live: Live | undefined;
-  #keys: RateKeys | undefined;
-
-  async run(options: LoadOptions): Promise<DriveResult> {
-    const result = await runLoad(options, {
-      stop: this.#interrupt.signal,
+/** Runs the load with a live line, the keys that change the rate, and Ctrl-C. */
+async function runOnTerminal(options: LoadOptions): Promise<DriveResult> {
+  const interrupt = new Interrupt();
+  const terminal: { live?: Live; keys?: RateKeys | undefined } = {};
+  try {
+    return await runLoad(options, {
+      stop: interrupt.signal,
       onStart: (url) => {
         process.stderr.write(`${safeText(headline(url, options))}; Ctrl-C ends it\n`);
         const noun = options.task === undefined ? 'requests' : 'calls';
-        this.#live = liveOn(process.stderr, options.durationMs, noun);
-        if (Number.isFinite(options.rate)) this.#keys = RateKeys.on(process.stdin);
+        terminal.live = liveOn(process.stderr, options.durationMs, noun);
+        if (Number.isFinite(options.rate)) terminal.keys = RateKeys.on(process.stdin);
       },
       onSteerable: (steer) => {
-        if (this.#keys === undefined) return;
-        this.#live?.note(RATE_KEYS);
-        this.#keys.enable(steer);
+        if (terminal.keys === undefined) return;
+        terminal.live?.note(RATE_KEYS);
+        terminal.keys.enable(steer);
       },
-      onProgress: (progress) => this.#live?.update(progress),
+      onProgress: (progress) => terminal.live?.update(progress),
     });
-    this.#live?.stop();
-    return result;
-  }
-
-  /** Restores the terminal. */
-  end(): void {
-    this.#live?.stop();
-    this.#keys?.dispose();
-    this.#keys = undefined;
-    this.#interrupt.dispose();
+  } finally {
+    terminal.live?.stop();
+    terminal.keys?.dispose();
+    interrupt.dispose();
   }
 }
 

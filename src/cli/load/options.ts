@@ -74,7 +74,8 @@ function parserOf(value: Reading): Parse | undefined {
   return PARSERS[value.as];
 }
 
-function optionOf(field: string, definition: OptionDefinition): Option {
+/** An option of a command as the table defines it. */
+export function optionOf(field: string, definition: OptionDefinition): Option {
   const { flags, help, value, usual, usualText, conflicts = [] } = definition;
   const option = new Option(flags, help).conflicts([...conflicts]);
   // Commander would name it by its flag.

@@ -1,6 +1,6 @@
 import { decodeFromCompressedBase64, type Histogram } from 'hdr-histogram-js';
 import type { DriveResult, DriveTimes } from '../../load/judge/drive-result.ts';
-import type { About } from '../about.ts';
+import { safeCommandLine } from '../about.ts';
 import { formatLatency, formatShortTime, type Noun } from '../format.ts';
 import { EXIT } from '../output.ts';
 
@@ -73,6 +73,6 @@ export function exitCode({ guarantee, calls, threads, gates }: DriveResult): num
 }
 
 /** The file of `--json`: the result of `drive`, and what the command knows of the run. */
-export function jsonOf(result: DriveResult, { commandLine }: Pick<About, 'commandLine'>): object {
-  return { commandLine, exitCode: exitCode(result), ...result };
+export function jsonOf(result: DriveResult): object {
+  return { commandLine: safeCommandLine(), exitCode: exitCode(result), ...result };
 }

@@ -1,6 +1,7 @@
 import type { ClosedFigures, DriveResult, FailuresByTime } from '../../load/judge/drive-result.ts';
+import { sumsOf } from '../../load/measure/timeline.ts';
 import { threadsOf } from '../../load/plan/options.ts';
-import { type About, aboutFacts } from '../about.ts';
+import { clientFacts, safeCommandLine } from '../about.ts';
 import {
   countOf,
   formatCount,
@@ -25,7 +26,7 @@ import { verdictLines } from './verdict.ts';
 const MOST_POINTS = 300;
 
 /** The page of `--report`. */
-export function pageOf(result: DriveResult, about: About): Page {
+export function pageOf(result: DriveResult): Page {
   const { request } = result.options;
   return {
     title: request === null ? result.url : `${request.method} ${result.url}`,
@@ -38,8 +39,8 @@ export function pageOf(result: DriveResult, about: About): Page {
       responseSection(result),
       threadSection(result),
     ],
-    circumstances: circumstances(result, about),
-    footer: `zerotime ${about.version} load, Node.js ${about.node}`,
+    circumstances: circumstances(result),
+    footer: `zerotime ${result.zerotime} load, Node.js ${result.node}`,
   };
 }
 
@@ -62,14 +63,14 @@ function figures(result: DriveResult): Facts {
   ];
 }
 
-function circumstances(result: DriveResult, about: About): Facts {
+function circumstances(result: DriveResult): Facts {
   const { options, warmUp, processes, interrupted, loop } = result;
   const { request, concurrency, threads } = options;
   const all = String(threadsOf({ threads, processes }));
   const time = formatSpan(Math.round(result.elapsedMs)) + (interrupted ? ', ended early' : '');
   const warm = `${countOf(warmUp.sent, nounOf(result))}, not included in any figure`;
   const facts: Facts = [
-    ['Command', about.commandLine],
+    ['Command', safeCommandLine()],
     ['Started', result.startedAt],
     ['Time', time],
     ['Wanted', loop === 'closed' ? '' : wantedText(result).replace(' wanted', '')],
@@ -78,7 +79,7 @@ function circumstances(result: DriveResult, about: About): Facts {
       ? ['Concurrency', `${concurrency} per thread`]
       : [request.http2 ? 'Sessions' : 'Connections', `at most ${formatCount(request.connections)}`],
     ['Warm-up', warmUp.sent === 0 ? '' : warm],
-    ...aboutFacts(about),
+    ...clientFacts(result),
   ];
   return facts.filter(([, text]) => text !== '');
 }
@@ -99,12 +100,9 @@ function rateChart(result: DriveResult): LineChart {
   const noun = nounOf(result);
   const width = Math.max(1, Math.ceil(counts.length / MOST_POINTS));
   // A partial last slot would look like a drop.
-  const whole = Math.floor(Math.min(elapsedMs / 100 + 1e-6, counts.length) / width);
-  const rates = Array.from({ length: whole }, (_, slot) => {
-    const part = counts.slice(slot * width, (slot + 1) * width);
-    return (part.reduce((sum, count) => sum + count, 0) / width) * 10;
-  });
-  const x = Array.from({ length: whole + 1 }, (_, slot) => (slot * width) / 10);
+  const whole = sumsOf(counts.slice(0, elapsedMs / 100 + 1e-6), width);
+  const rates = whole.map((count) => (count / width) * 10);
+  const x = [0, ...rates].map((_, slot) => (slot * width) / 10);
   const wanted = {
     label: 'wanted',
     colour: 'red',

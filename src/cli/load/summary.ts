@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { ArrivalsResult, DriveResult } from '../../load/judge/drive-result.ts';
 import type { Guarantee } from '../../load/judge/guarantee.ts';
+import { sumsOf } from '../../load/measure/timeline.ts';
 import {
   countOf,
   formatCount,
@@ -152,10 +153,7 @@ function rateBars(
   const room = Math.max(1, Math.min(SPARKLINE_WIDTH, columns - INDENT - SPARKLINE_LEGEND));
   // With few requests per bar, bars would jump with the alignment of the slots.
   const width = Math.max(Math.ceil(counts.length / room), Math.ceil(200 / wanted));
-  const bars: number[] = [];
-  for (let at = 0; at + width <= counts.length; at += width) {
-    bars.push(counts.slice(at, at + width).reduce((sum, count) => sum + count, 0));
-  }
+  const bars = sumsOf(counts, width);
   if (bars.length < 2) return [];
   // The target rate fills seven eighths, to leave room for an excess.
   const line = sparkline(bars, ((wantedRangePerSecond?.[1] ?? wanted) / 10) * width * (8 / 7));

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import { beside } from '../../load/beside.ts';
 import { safeData } from '../../load/plan/redact.ts';
 import { formatCount, formatShare } from '../format.ts';
-import { writeOutput } from '../output.ts';
 import type { Chart, Facts, Page, Section, Table, Verdict } from './page.ts';
 import { STYLE } from './style.ts';
 
@@ -19,13 +18,8 @@ export function escaped(text: string): string {
     .replaceAll('"', '&quot;');
 }
 
-/** Writes a page to a file. */
-export function writePage(path: string, page: Page): void {
-  writeOutput(path, renderPage(page));
-}
-
 /** A self-contained page: it loads nothing, and its policy forbids loading anything. */
-function renderPage(content: Page): string {
+export function renderPage(content: Page): string {
   const page = safeData(content);
   const charts = page.sections.flatMap((section) => inOrder(section.charts));
   return `<!doctype html>

@@ -1,25 +1,18 @@
 import { Command, Option } from 'commander';
-import { DURATIONS, SEEDS } from '../../load/plan/option-table.ts';
+import { DURATIONS, OPTION_GROUPS, SEEDS } from '../../load/plan/option-table.ts';
 import { type LimiterSpec, parseLimiter } from '../../simulate/limiter-specs.ts';
 import { parsePattern } from '../../simulate/patterns.ts';
 import { runSimulation, type SimulateOptions } from '../../simulate/run.ts';
 import { parseServer } from '../../simulate/server.ts';
-import { aboutThisRun } from '../about.ts';
 import { formatNumber, formatShare, formatSpan } from '../format.ts';
-import {
-  checkOutputs,
-  deliver,
-  parseOutputPath,
-  parseOutputPathOrStdout,
-  withSafeErrors,
-  writeJson,
-} from '../output.ts';
-import { writePage } from '../report/render.ts';
+import { optionOf } from '../load/options.ts';
+import { checkOutputs, deliver, jsonText, parseOutputPath, withSafeErrors } from '../output.ts';
+import { renderPage } from '../report/render.ts';
 import { parseCount, parseDuration, parsed, parseInputPath } from '../values.ts';
 import { exitCode, jsonOf } from './outcome.ts';
 import { pageOf } from './page.ts';
 import { renderSummary } from './summary.ts';
-import { writeSvg } from './svg.ts';
+import { drawSvg } from './svg.ts';
 
 const NOTES = `
 Limiters, with the options of their classes. If joined by ' + ', all of them must admit a call:
@@ -100,13 +93,9 @@ export function simulateCommand(): Command {
       'seed of random arrivals, to repeat a run (default: random)',
       (text) => parseCount(text, SEEDS),
     )
-    .option(
-      '--json <file>',
-      'write the full result as JSON to this file, or - for standard output',
-      parseOutputPathOrStdout,
-    )
+    .addOption(optionOf('json', OPTION_GROUPS.Results.json))
     .option('--svg <file>', 'write a drawing of arrivals, admissions and bounds', parseOutputPath)
-    .option('--report <file>', 'write a self-contained HTML page with charts', parseOutputPath)
+    .addOption(optionOf('report', OPTION_GROUPS.Results.report))
     .addHelpText('after', NOTES)
     .action(async (given: CommandOptions, command: Command) => {
       if (given.arrivals === undefined && given.file === undefined) {
@@ -115,33 +104,31 @@ export function simulateCommand(): Command {
       if (given.server === undefined && given.limiter.some(({ hasPermits }) => hasPermits)) {
         command.error('error: a semaphore needs --server, which defines how long permits are held');
       }
-      const { json, svg, report } = given;
-      checkOutputs(command, { json, svg, report }, given.file === undefined ? [] : [given.file]);
+      checkOutputs(command, given, given.file === undefined ? [] : [given.file]);
       process.exitCode = await run(given);
     });
 }
 
 /** Runs the simulation, prints and writes its result, and returns the exit code. */
 function run(given: CommandOptions): Promise<number> {
-  const { limiter: limiters, json, svg, report } = given;
   const startedMs = performance.now();
   const onProgress = progressOn(process.stderr);
   let tookMs = 0;
   return deliver({
-    json,
+    outputs: given,
     run: async () => {
-      const result = await runSimulation({ ...given, limiters, onProgress });
+      const result = await runSimulation({ ...given, limiters: given.limiter, onProgress });
       tookMs = performance.now() - startedMs;
       return result;
     },
     summary: renderSummary,
     files: (result) => {
       process.stderr.write(`${speed(result.durationMs, tookMs)}\n`);
-      return [
-        { path: json, write: (path) => writeJson(path, jsonOf(result)) },
-        { path: svg, write: (path) => writeSvg(path, result) },
-        { path: report, write: (path) => writePage(path, pageOf(result, aboutThisRun())) },
-      ];
+      return {
+        json: () => jsonText(jsonOf(result)),
+        svg: () => drawSvg(result),
+        report: () => renderPage(pageOf(result)),
+      };
     },
     exitCode,
   });

@@ -1,5 +1,6 @@
 import { LEAST_FOR } from '../../load/measure/latency-timeline.ts';
 import { thisVersion } from '../../load/measure/machine.ts';
+import { sumsOf } from '../../load/measure/timeline.ts';
 import { PER_MS, summaryOf } from '../../load/measure/times.ts';
 import type { LimiterResult, SimulateResult } from '../../simulate/run.ts';
 import { EXIT } from '../output.ts';
@@ -139,11 +140,8 @@ function goodputOf({ outcomes: { goodput } }: LimiterResult, endS: number): Poin
   const { counts, slotUs } = goodput;
   const joined = Math.max(1, Math.ceil(LEAST_SPAN_US / slotUs));
   const seconds = (joined * slotUs) / 1e6;
-  const all = Math.floor(Math.min(counts.length / joined, endS / seconds));
-  return Array.from({ length: all }, (_, at) => {
-    const sum = counts.slice(at * joined, (at + 1) * joined).reduce((a, b) => a + b, 0);
-    return [(at + 0.5) * seconds, sum / seconds] as const;
-  });
+  const all = sumsOf(counts, joined).slice(0, Math.floor(endS / seconds));
+  return all.map((sum, at) => [(at + 0.5) * seconds, sum / seconds] as const);
 }
 
 /** p99 of the responses that arrive by the end. */

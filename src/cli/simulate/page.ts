@@ -1,7 +1,8 @@
 import type { Histogram } from 'hdr-histogram-js';
 import { LEAST_FOR } from '../../load/measure/latency-timeline.ts';
+import { thisClient } from '../../load/measure/machine.ts';
 import type { LimiterResult, SimulateResult } from '../../simulate/run.ts';
-import { type About, aboutFacts } from '../about.ts';
+import { clientFacts, safeCommandLine } from '../about.ts';
 import { formatNumber, formatSpan } from '../format.ts';
 import {
   latencyBars,
@@ -16,7 +17,8 @@ import { coursesOf, highestOf, ratesByTime } from './outcome.ts';
 import { boundVerdicts, cellsOf, columnsOf, describeArrivals, describeCallers } from './summary.ts';
 
 /** The page of `--report`. */
-export function pageOf(result: SimulateResult, about: About): Page {
+export function pageOf(result: SimulateResult): Page {
+  const client = thisClient();
   const { source, limiters, server } = result;
   return {
     title: source.text,
@@ -42,8 +44,8 @@ export function pageOf(result: SimulateResult, about: About): Page {
       ...waitSections(result),
       ...responseSections(result),
     ],
-    circumstances: [['Command', about.commandLine], ...aboutFacts(about)],
-    footer: `zerotime ${about.version} simulate`,
+    circumstances: [['Command', safeCommandLine()], ...clientFacts(client)],
+    footer: `zerotime ${client.zerotime} simulate`,
   };
 }
 

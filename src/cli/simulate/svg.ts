@@ -1,6 +1,5 @@
 import type { SimulateResult } from '../../simulate/run.ts';
 import { formatNumber, formatSpan } from '../format.ts';
-import { writeOutput } from '../output.ts';
 import { escaped } from '../report/render.ts';
 import { type Course, coursesOf, highestOf, type RatesByTime, ratesByTime } from './outcome.ts';
 import { cellsOf, columnsOf, describeArrivals } from './summary.ts';
@@ -35,12 +34,10 @@ const TIME_STEPS = [
 ];
 const MOST_TIME_STEPS = 8;
 
-/** Writes an SVG with the arrivals, admissions and bound of each limiter, stacked. */
-export function writeSvg(path: string, result: SimulateResult): void {
-  writeOutput(path, drawSvg(result));
-}
-
-/** A limiter that adapts is drawn by its course beside the others; all others by their bounds. */
+/**
+ * The arrivals, admissions and bound of each limiter, stacked. If a limiter adapts, its course beside
+ * the others.
+ */
 export function drawSvg(result: SimulateResult): string {
   const courses = coursesOf(result);
   return courses.length > 0 ? drawCourses(result, courses) : drawBounds(result);

@@ -1,4 +1,6 @@
 import type { Histogram } from 'hdr-histogram-js';
+import { sumsOf } from '../measure/timeline.ts';
+import type { DriveResult } from './drive-result.ts';
 import {
   type Difference,
   differenceOf,
@@ -9,19 +11,15 @@ import {
   spreadOfMean,
 } from './interval.ts';
 
-/** The figures of a run to compare. */
-export interface RunFigures {
-  readonly sent: number;
-  readonly elapsedMs: number;
-  readonly admittedPer100Ms: readonly number[];
-  readonly succeeded: number;
-  readonly failed: number;
+/**
+ * The parts of a result to compare; an older version may lack the optional ones. Of a run as fast as
+ * possible, only rounds and errors compare.
+ */
+export interface RunFigures
+  extends Pick<DriveResult, 'calls' | 'elapsedMs' | 'admittedPer100Ms'>,
+    Partial<Pick<DriveResult, 'latencyDesignEffects' | 'closed'>> {
   /** In microseconds. */
   readonly latency: Histogram;
-  /** By percentile; 1 where it is unknown. See {@link DriveResult.latencyDesignEffects}. */
-  readonly designEffects?: ReadonlyMap<number, number>;
-  /** Calls per second in each round, of a run as fast as possible: only they and errors compare. */
-  readonly rounds?: readonly number[] | undefined;
 }
 
 /** The figure that a line compares. */
@@ -64,7 +62,7 @@ export function compareRuns(
   baseline: readonly RunFigures[],
   other: readonly RunFigures[],
 ): ComparisonLine[] {
-  const isClosed = [...baseline, ...other].some(({ rounds }) => rounds !== undefined);
+  const isClosed = [...baseline, ...other].some(({ closed }) => closed != null);
   const compared = isClosed ? COMPARED.filter(({ kind }) => kind !== 'latency') : COMPARED;
   return compared.map((figure) => {
     if (figure.kind === 'errors') return errorLine(figure, baseline, other);
@@ -80,15 +78,15 @@ export function compareRuns(
 }
 
 /** False for a run whose requests all failed: it must not look fast. */
-function hasLatency({ latency, succeeded }: RunFigures): boolean {
-  return latency.totalCount > 0 && succeeded > 0;
+function hasLatency({ latency, calls }: RunFigures): boolean {
+  return latency.totalCount > 0 && calls.succeeded > 0;
 }
 
 /** The resolution of a figure, relative to its value. */
 function resolutionOf(figure: ComparedFigure, runs: readonly RunFigures[]): number {
-  const shares = runs.map(({ latency, sent }) => {
+  const shares = runs.map(({ latency, calls }) => {
     // The start of the run decides whether it has one request more or less.
-    if (figure.kind !== 'latency') return 1 / Math.max(1, sent);
+    if (figure.kind !== 'latency') return 1 / Math.max(1, calls.sent);
     const us = Math.max(1, latency.getValueAtPercentile(figure.percentile));
     return Math.max(HISTOGRAM_PRECISION, HISTOGRAM_UNIT_US / us);
   });
@@ -135,9 +133,11 @@ function logarithm({ value, interval }: Estimate): Estimate {
  * In milliseconds. A single run's maximum has no upper bound, so it gets no interval. Nor has a
  * percentile that only a few stalls decide.
  */
-function latencyEstimate({ latency, designEffects }: RunFigures, percentile: number): Estimate {
+function latencyEstimate(run: RunFigures, percentile: number): Estimate {
+  const { latency, latencyDesignEffects } = run;
   const value = latency.getValueAtPercentile(percentile) / US_PER_MS;
-  const ranks = percentileInterval(latency, percentile, designEffects?.get(percentile));
+  const effects: Readonly<Record<string, number>> = { ...latencyDesignEffects };
+  const ranks = percentileInterval(latency, percentile, effects[`p${percentile}`]);
   return {
     value,
     interval: ranks && { low: ranks.low / US_PER_MS, high: ranks.high / US_PER_MS },
@@ -145,14 +145,12 @@ function latencyEstimate({ latency, designEffects }: RunFigures, percentile: num
 }
 
 /** Per second. The interval comes from the spread between parts of the run. */
-function rateEstimate({ sent, elapsedMs, admittedPer100Ms, rounds }: RunFigures): Estimate {
-  if (rounds !== undefined) return roundEstimate(rounds);
+function rateEstimate({ calls, elapsedMs, admittedPer100Ms, closed }: RunFigures): Estimate {
+  if (closed != null) return roundEstimate(closed.rounds.map((round) => round.callsPerSecond));
   const seconds = elapsedMs / 1_000;
-  const value = seconds === 0 ? 0 : sent / seconds;
+  const value = seconds === 0 ? 0 : calls.sent / seconds;
   const size = Math.max(1, Math.floor(admittedPer100Ms.length / PARTS));
-  const parts = Array.from({ length: Math.floor(admittedPer100Ms.length / size) }, (_, at) =>
-    meanOf(admittedPer100Ms.slice(at * size, (at + 1) * size)),
-  );
+  const parts = sumsOf(admittedPer100Ms, size);
   if (parts.length < LEAST_PARTS || seconds === 0) return { value, interval: undefined };
   const spread = (value * spreadOfMean(parts)) / meanOf(parts);
   return { value, interval: { low: value - spread, high: value + spread } };
@@ -173,7 +171,7 @@ function errorLine(
   other: readonly RunFigures[],
 ): ComparisonLine {
   const estimates = (runs: readonly RunFigures[]) =>
-    runs.map(({ succeeded, failed }): Estimate => {
+    runs.map(({ calls: { succeeded, failed } }): Estimate => {
       const all = succeeded + failed;
       return { value: all === 0 ? 0 : failed / all, interval: shareInterval(failed, all) };
     });

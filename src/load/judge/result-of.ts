@@ -1,4 +1,4 @@
-import { thisMachine, thisVersion } from '../measure/machine.ts';
+import { thisClient } from '../measure/machine.ts';
 import { type CallCounts, everySpan, type Tally } from '../measure/tally.ts';
 import { PER_MS, timesOf } from '../measure/times.ts';
 import { safeHeaders } from '../plan/headers.ts';
@@ -60,9 +60,7 @@ export function resultOf({ options, tally, closed = null, ...run }: RunRecord): 
     url: run.url,
     embeddedServer: options.url === undefined && options.task === undefined,
     processes: options.processes ?? 1,
-    zerotime: thisVersion(),
-    node: process.version,
-    machine: thisMachine(),
+    ...thisClient(),
     options: termsOf(options),
     startedAt: run.startedAt.toISOString(),
     interrupted: run.interrupted,

@@ -13,13 +13,26 @@ export interface Machine {
   readonly system: string;
 }
 
-/** Describes this machine. */
-export function thisMachine(): Machine {
+/** What makes the load, or simulates it. */
+export interface Client {
+  /** The version of zerotime. */
+  readonly zerotime: string;
+  /** The version of Node.js. */
+  readonly node: string;
+  readonly machine: Machine;
+}
+
+/** Describes this process and its machine. */
+export function thisClient(): Client {
   return {
-    processor: cpus()[0]?.model.trim() || 'unknown',
-    processors: availableParallelism(),
-    memoryBytes: totalmem(),
-    system: `${type()} ${release()} ${arch()}`,
+    zerotime: thisVersion(),
+    node: process.version,
+    machine: {
+      processor: cpus()[0]?.model.trim() || 'unknown',
+      processors: availableParallelism(),
+      memoryBytes: totalmem(),
+      system: `${type()} ${release()} ${arch()}`,
+    },
   };
 }
 

@@ -9,6 +9,13 @@ export function widerSlot(slotUs: number): number {
   return slotUs * (isPowerOfTen ? 2 : 5);
 }
 
+/** The sums of each `size` counts, without a rest. */
+export function sumsOf(counts: readonly number[], size: number): number[] {
+  return Array.from({ length: Math.floor(counts.length / size) }, (_, at) =>
+    counts.slice(at * size, (at + 1) * size).reduce((sum, count) => sum + count, 0),
+  );
+}
+
 /** A {@link Timeline} as plain data. */
 export interface TimelineRecord {
   readonly slotUs: number;

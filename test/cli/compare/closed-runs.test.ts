@@ -197,15 +197,20 @@ describe('zerotime compare with runs as fast as possible', () => {
 });
 
 it('the interval of a run is that of the mean of its rounds', () => {
-  const run = (rounds: readonly number[]): RunFigures => ({
-    sent: 1e9,
-    elapsedMs: 1_000,
-    admittedPer100Ms: [],
-    succeeded: 1e9,
-    failed: 0,
-    latency: new Tally().histograms.latency,
-    rounds,
-  });
+  const run = (rates: readonly number[]): RunFigures => {
+    const rounds = rates.map((callsPerSecond) => ({
+      callsPerSecond,
+      nsPerCall: null,
+      threads: [],
+    }));
+    return {
+      calls: { sent: 1e9, succeeded: 1e9, failed: 0 },
+      elapsedMs: 1_000,
+      admittedPer100Ms: [],
+      latency: new Tally().histograms.latency,
+      closed: { rounds, callsPerSecond: null, nsPerCall: null, processors: 0 },
+    };
+  };
   const [rate] = compareRuns([run([99, 101, 100, 100])], [run([199, 201, 200, 200])]);
   expect(rate).toMatchObject({ figure: { kind: 'rate' }, baseline: 100, other: 200 });
   expect(rate?.difference.value).toBeCloseTo(1, 9);

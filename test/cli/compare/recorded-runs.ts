@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import { jsonOf } from '../../../src/cli/load/outcome.ts';
 import { Tally } from '../../../src/load/measure/tally.ts';
-import { ABOUT, type Change, RATE, resultOf } from '../support/load-result.ts';
+import { type Change, RATE, resultOf } from '../support/load-result.ts';
 import { runInProcess } from '../support/run-in-process.ts';
 
 /** Latencies of 1 to 2 ms, `factor` times as long, with some failures. */
@@ -46,7 +46,7 @@ export class RunFolder {
     const { factor = 1, failures = 0, change = {}, edit } = recorded;
     const tally = change.tally ?? tallyOf(factor, failures);
     const run = { ...change, tally, sent: change.sent ?? RATE };
-    const data = jsonOf(resultOf(run), ABOUT) as Record<string, unknown>;
+    const data = jsonOf(resultOf(run)) as Record<string, unknown>;
     edit?.(data);
     return this.write(name, JSON.stringify(data));
   }

@@ -1,22 +1,14 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { pageOf as contentOf } from '../../../src/cli/load/page.ts';
 import type { Chart, LineChart } from '../../../src/cli/report/page.ts';
-import { writePage } from '../../../src/cli/report/render.ts';
+import { renderPage } from '../../../src/cli/report/render.ts';
 import { checkGuarantee } from '../../../src/load/judge/guarantee.ts';
 import { Tally } from '../../../src/load/measure/tally.ts';
-import { ABOUT, type Change, FITNESS, OPTIONS, RATE, resultOf } from '../support/load-result.ts';
-
-const folder = mkdtempSync(join(tmpdir(), 'zerotime-load-report-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+import { type Change, CLIENT, FITNESS, OPTIONS, RATE, resultOf } from '../support/load-result.ts';
 
 /** The page of a successful run, with the fields in `change` replaced. */
 function pageOf(change: Change = {}): { text: string; charts: Chart[] } {
-  const path = join(folder, 'page.html');
-  writePage(path, contentOf(resultOf(change), ABOUT));
-  const text = readFileSync(path, 'utf8');
+  const text = renderPage(contentOf({ ...resultOf(change), ...CLIENT }));
   const [, data = '[]'] =
     /<script type="application\/json" id="charts">(.*)<\/script>/.exec(text) ?? [];
   // Without the scripts, which need a browser.
@@ -29,6 +21,9 @@ function ratesOf(charts: readonly Chart[]): LineChart {
 }
 
 it('the page begins with the verdict, and ends with how, with what and where', () => {
+  const { argv } = process;
+  onTestFinished(() => void Object.assign(process, { argv }));
+  process.argv = ['node', 'zerotime', 'load', 'http://example.com/'];
   const { text } = pageOf();
   const verdict = text.indexOf(
     '<section class="verdict good">\n<p class="good">rate and guarantee held: 2,000/s',

@@ -1,4 +1,3 @@
-import type { About } from '../../../src/cli/about.ts';
 import { checkGuarantee } from '../../../src/load/judge/guarantee.ts';
 import { resultOf as driveResult, type RunRecord } from '../../../src/load/judge/result-of.ts';
 import { Tally } from '../../../src/load/measure/tally.ts';
@@ -8,11 +7,10 @@ import { loadOptions } from '../../support/load-options.ts';
 /** Requests per second of {@link resultOf}. */
 export const RATE = 2_000;
 
-/** The circumstances of a run. */
-export const ABOUT: About = {
-  version: '9.9.9',
+/** The client of a run. */
+export const CLIENT = {
+  zerotime: '9.9.9',
   node: 'v20.0.0',
-  commandLine: 'zerotime load http://example.com/',
   machine: {
     processor: 'Some processor',
     processors: 4,
