@@ -63,6 +63,12 @@ export function checkSpanMs(name: string, value: unknown): number {
   return checkNumber(name, value, { min: 0, orInfinity: true });
 }
 
+/** Returns `value` if it is a function; otherwise throws a TypeError, naming the parameter. */
+export function checkFunction<T>(name: string, value: T): T {
+  if (typeof value === 'function') return value;
+  throw new TypeError(`${name} must be a function, got ${shown(value)}`);
+}
+
 /** Returns `options` if it is an object; otherwise throws a TypeError, naming the parameter. */
 export function checkObject<T extends object>(name: string, options: T): T {
   if (typeof options !== 'object' || options === null) {
@@ -78,6 +84,19 @@ export function checkFlag(name: string, value: unknown, fallback: boolean): bool
     throw new TypeError(`${name} must be a boolean, got ${shown(value)}`);
   }
   return value;
+}
+
+/** Returns `value` if it is one of these texts; otherwise throws a RangeError that lists them. */
+export function checkChoice<const Choice extends string>(
+  name: string,
+  value: unknown,
+  choices: readonly Choice[],
+): Choice {
+  const found = choices.find((choice) => choice === value);
+  if (found !== undefined) return found;
+  const [one, other, ...more] = choices;
+  const known = more.length > 0 ? `one of ${choices.join(', ')}` : `"${one}" or "${other}"`;
+  throw new RangeError(`${name} must be ${known}, got ${shown(value)}`);
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Key } from '../kernel/keyed/hash.ts';
-import { shown } from '../options.ts';
+import { checkFunction } from '../options.ts';
 import { heldResponse } from './fetch/held-response.ts';
 import {
   checkOutgoing,
@@ -80,9 +80,7 @@ function signalOf(
  */
 export function rateLimitedFetch(options: RateLimitedFetchOptions): typeof fetch {
   const outgoing = checkOutgoing(options, { ...OUTGOING_OPTIONS, key: true, fetch: true });
-  if (options.fetch !== undefined && typeof options.fetch !== 'function') {
-    throw new TypeError(`fetch must be a function, got ${shown(options.fetch)}`);
-  }
+  if (options.fetch !== undefined) checkFunction('fetch', options.fetch);
   const keyOf = keyBy<URL>(options.key, outgoing.limiter, ({ origin }) => origin);
   const turns = new Turns(outgoing);
   return async (input: Parameters<typeof fetch>[0], init?: RequestInit) => {

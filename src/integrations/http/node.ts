@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Decision } from '../../limiters/state.ts';
-import { shown } from '../../options.ts';
+import { checkFunction } from '../../options.ts';
 import { addressKey } from './address-key.ts';
 import { answerWith, put } from './answer.ts';
 import { Gate } from './gate.ts';
@@ -43,9 +43,7 @@ export function nodeListener<
   listener: (request: Request, response: Response) => unknown,
 ): (request: Request, response: Response) => void {
   const gate = new Gate<Request>(options, addressKey());
-  if (typeof listener !== 'function') {
-    throw new TypeError(`listener must be a function, got ${shown(listener)}`);
-  }
+  checkFunction('listener', listener);
   const { handler } = options;
   return (request, response) => {
     // Errors of the listener and the handler reach the caller, or are unhandled rejections.
