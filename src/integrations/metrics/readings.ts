@@ -5,8 +5,8 @@ import type { KeyedTokenBucket } from '../../limiters/keyed-token-bucket.ts';
 import { checkAtOnce, isPromising } from '../../limiters/limiter.ts';
 import type { KeyedStats, LimiterStats } from '../../limiters/state.ts';
 import type { ThrottleStats } from '../../throttle/call.ts';
+import type { RedisStats } from '../redis/answers.ts';
 import type { FleetStats } from '../redis/fleet/fleet-bucket.ts';
-import type { RedisStats } from '../redis/redis-stats.ts';
 
 /** A limiter with counters: any bucket, window or log created with `stats: true`. */
 export interface CountedLimiter {

@@ -1,41 +1,90 @@
+import { Reports } from '../callbacks/reports.ts';
 import type { RedisSettings } from './redis-options.ts';
-import type { CallCounts } from './redis-stats.ts';
 import { isUnreachable } from './server-error.ts';
 import type { ServerNode } from './server-node.ts';
-import { untilRetry } from './waiting.ts';
 
-/** Calls the server, and applies `whenUnreachable` if it does not respond. */
+/** Counts of one object's calls. */
+export interface RedisStats {
+  /** Calls that asked for tokens. */
+  readonly calls: number;
+  /** Tokens admitted by the server or the local share. Returned tokens are not subtracted. */
+  readonly admitted: number;
+  /** Calls refused. */
+  readonly refused: number;
+  /** Calls without a response in time. */
+  readonly unreachable: number;
+  /**
+   * Commands sent to the server. Calls for one key in the same turn of the event loop share a
+   * command, which counts for the object called first.
+   */
+  readonly commands: number;
+  /** Whether the server responded to the last call; in a cluster, each server to the last one of its. */
+  readonly isReachable: boolean;
+  /** Unsettled calls of `wait`. */
+  readonly waiting: number;
+}
+
+/** A bucket whose key is on a server, which may change. */
+interface Served {
+  readonly node: ServerNode;
+}
+
+/** The results of a call without a server. */
+interface Without<T> {
+  readonly refuse?: () => T;
+  readonly local?: () => T;
+}
+
+/**
+ * The results of one object's calls: counts them, applies `whenUnreachable` if the server does not
+ * respond, and reports when it stops responding.
+ */
 export class Answers {
-  readonly #settings: RedisSettings;
-  readonly #counts: CallCounts;
-  readonly #node: () => ServerNode;
+  readonly #settings: Pick<RedisSettings, 'whenUnreachable' | 'onUnreachable'>;
+  readonly #reports = new Reports('onUnreachable failed');
+  #calls = 0;
+  #admitted = 0;
+  #refused = 0;
+  #unreachable = 0;
+  #commands = 0;
+  /** Servers that did not respond to the last call. */
+  readonly #down = new Set<ServerNode>();
 
-  /** @param node returns the current server of the bucket's key */
-  constructor(settings: RedisSettings, counts: CallCounts, node: () => ServerNode) {
+  constructor(settings: Pick<RedisSettings, 'whenUnreachable' | 'onUnreachable'>) {
     this.#settings = settings;
-    this.#counts = counts;
-    this.#node = node;
+  }
+
+  /** Counts a finished call that asked for tokens. */
+  count(admitted: number, isRefused: boolean): void {
+    this.#calls++;
+    this.#admitted += admitted;
+    if (isRefused) this.#refused++;
+  }
+
+  /** Counts a command that is sent. */
+  sent(): void {
+    this.#commands++;
   }
 
   /** Calls the server. If it is unreachable, `without` supplies the result, or the call rejects. */
-  async ask<T>(ask: () => Promise<T>, without: { refuse?: () => T; local?: () => T }): Promise<T> {
+  async ask<T>(bucket: Served, ask: () => Promise<T>, without: Without<T>): Promise<T> {
     try {
       const answer = await ask();
-      this.countAnswer();
+      this.answered(bucket);
       return answer;
     } catch (error) {
-      return this.instead(error, without);
+      return this.instead(bucket, error, without);
     }
   }
 
-  /** Ends the outage of the server, if there was one. */
-  countAnswer(): void {
-    if (this.#counts.hasOutage) this.#counts.answered(this.#node());
+  /** Ends the outage of the bucket's server, if there was one. */
+  answered(bucket: Served): void {
+    if (this.#down.size > 0) this.#down.delete(bucket.node);
   }
 
   /** Returns the result of a call that failed, or throws its error. */
-  instead<T>(error: unknown, without: { refuse?: () => T; local?: () => T }): T {
-    this.#countFailure(error);
+  instead<T>(bucket: Served, error: unknown, without: Without<T>): T {
+    this.#countFailure(bucket, error);
     const { whenUnreachable } = this.#settings;
     const instead = whenUnreachable === 'throw' ? undefined : without[whenUnreachable];
     if (instead === undefined || !isUnreachable(error)) throw error;
@@ -46,26 +95,38 @@ export class Answers {
    * Retries until the server responds. Resolves with undefined if the local share should be used.
    */
   async insist<T>(
+    bucket: Served,
     ask: () => Promise<T>,
     deadlineUs: number,
     signal: AbortSignal | undefined,
   ): Promise<T | undefined> {
-    const { whenUnreachable } = this.#settings;
     for (;;) {
       try {
-        const answer = await ask();
-        this.countAnswer();
-        return answer;
+        return await this.ask<T | undefined>(bucket, ask, { local: () => undefined });
       } catch (error) {
-        this.#countFailure(error);
-        if (!isUnreachable(error) || whenUnreachable === 'throw') throw error;
-        if (whenUnreachable === 'local') return undefined;
-        await untilRetry(this.#node(), deadlineUs, signal, error);
+        if (this.#settings.whenUnreachable === 'throw' || !isUnreachable(error)) throw error;
+        await bucket.node.untilRetry(deadlineUs, signal, error);
       }
     }
   }
 
-  #countFailure(error: unknown): void {
-    if (isUnreachable(error)) this.#counts.unanswered(this.#node(), error);
+  #countFailure({ node }: Served, error: unknown): void {
+    if (!isUnreachable(error)) return;
+    this.#unreachable++;
+    if (this.#down.has(node)) return;
+    this.#down.add(node);
+    this.#reports.tell(() => this.#settings.onUnreachable(error));
+  }
+
+  stats(waiting: number): RedisStats {
+    return {
+      calls: this.#calls,
+      admitted: this.#admitted,
+      refused: this.#refused,
+      unreachable: this.#unreachable,
+      commands: this.#commands,
+      isReachable: this.#down.size === 0,
+      waiting,
+    };
   }
 }

@@ -1,17 +1,61 @@
-import type { BucketCalls } from '../../limiters/bucket-calls.ts';
+import { LATER, NEVER } from '../../kernel/bucket/kernel.ts';
+import { type BucketCalls, REFUSED, type ReserveOptions } from '../../limiters/bucket-calls.ts';
+import type { Schedules } from '../../limiters/limit.ts';
 import { PROMISES, type Waited, type WaitOptions } from '../../limiters/limiter.ts';
-import { type Decision, Described } from '../../limiters/state.ts';
-import { checkWait, type WaitCount, waitedSince } from '../../limiters/waiting.ts';
+import { type Decision, Described, decisionOf, type LimitState } from '../../limiters/state.ts';
+import {
+  checkWait,
+  exceeds,
+  queueFull,
+  timedOut,
+  type Wait,
+  type WaitCount,
+  waitedSince,
+} from '../../limiters/waiting.ts';
 import { checkMade, checkObject, checkSpanMs, checkTokens } from '../../options.ts';
+import { sleepOrWake } from '../../time/agenda.ts';
+import type { SleepOptions } from '../../time/clock.ts';
+import { onAbort } from '../../time/on-abort.ts';
 import { systemClock } from '../../time/system-clock.ts';
-import { AnsweredCalls } from './answered-calls.ts';
-import { Answers } from './answers.ts';
+import type { Answers, RedisStats } from './answers.ts';
 import type { TokenSource } from './fleet/token-source.ts';
 import type { RedisSettings, WhenUnreachable } from './redis-options.ts';
-import { RedisPromises } from './redis-promises.ts';
-import type { RedisReservation } from './redis-reservation.ts';
-import type { CallCounts, RedisStats } from './redis-stats.ts';
-import { RemoteBucket } from './remote-bucket.ts';
+import { type Acquired, RemoteBucket, type RemoteReceipt } from './remote-bucket.ts';
+import { isUnreachable } from './server-error.ts';
+
+/**
+ * Tokens reserved on a server. Act at the reserved instant or later, or cancel. A change of the
+ * limit does not move the instant.
+ */
+export class RedisReservation {
+  /** Milliseconds to wait before acting, from the server's response on; 0 means now. */
+  readonly waitMs: number;
+  /** The instant, in microseconds of `systemClock`. */
+  readonly atUs: number;
+  #cancel: (() => Promise<boolean>) | undefined;
+
+  /** @internal */
+  constructor(waitMs: number, atUs: number, cancel: () => Promise<boolean>) {
+    this.waitMs = waitMs;
+    this.atUs = atUs;
+    this.#cancel = cancel;
+  }
+
+  /**
+   * Returns the tokens, up to {@link atUs}. Resolves with whether that succeeded: only if no call on
+   * any machine has taken or returned tokens since, and the limit has not changed. Otherwise, or if
+   * the server does not respond, the tokens are lost. Only the first call can resolve with true.
+   *
+   * After `atUs` it does nothing and resolves with false: you may have acted. If you have not, return
+   * the tokens with `returnTokens`. Tokens that were available at once are due at once.
+   */
+  async cancel(): Promise<boolean> {
+    if (systemClock.now() > this.atUs) return false;
+    const cancel = this.#cancel;
+    this.#cancel = undefined;
+    return cancel === undefined ? false : cancel();
+  }
+}
 
 /** The base class of `RedisTokenBucket` and `RedisLimitSet`, on a Redis or Valkey server. */
 export abstract class RedisBucket extends Described implements TokenSource {
@@ -23,31 +67,25 @@ export abstract class RedisBucket extends Described implements TokenSource {
   readonly whenUnreachable: WhenUnreachable;
   /** @internal */
   protected readonly remote: RemoteBucket;
-  /** @internal */
-  protected readonly calls: AnsweredCalls;
-  readonly #counts: CallCounts;
-  readonly #promises: RedisPromises;
+  readonly #answers: Answers;
+  /** This process's share, for `whenUnreachable: 'local'`. */
+  readonly #local: () => BucketCalls;
   readonly #waiters: WaitCount;
 
   /** @internal */
   constructor(
     settings: RedisSettings,
     key: string,
-    counts: CallCounts,
-    local: (remote: RemoteBucket) => BucketCalls,
+    answers: Answers,
+    local: (schedules: Schedules) => BucketCalls,
     waiters: WaitCount,
   ) {
     super();
-    checkMade(new.target, settings, 'schedules');
-    const remote = new RemoteBucket({ ...settings, key, onCommand: () => counts.sent() });
-    const answers = new Answers(settings, counts, () => remote.node);
+    this.whenUnreachable = checkMade(new.target, settings, 'schedules').whenUnreachable;
     this.key = key;
-    this.whenUnreachable = settings.whenUnreachable;
-    const asked = { remote, answers, counts, local: () => local(remote) };
-    this.remote = remote;
-    this.calls = new AnsweredCalls(asked);
-    this.#counts = counts;
-    this.#promises = new RedisPromises(asked, waiters);
+    this.remote = new RemoteBucket({ ...settings, key, onCommand: () => answers.sent() });
+    this.#answers = answers;
+    this.#local = () => local(this.remote.schedules);
     this.#waiters = waiters;
   }
 
@@ -71,7 +109,7 @@ export abstract class RedisBucket extends Described implements TokenSource {
 
   /** Counts of this object's calls. */
   stats(): RedisStats {
-    return this.#counts.stats(this.waiting);
+    return this.#answers.stats(this.waiting);
   }
 
   /** Unsettled calls of `wait` on this object. */
@@ -89,8 +127,10 @@ export abstract class RedisBucket extends Described implements TokenSource {
    *
    * @throws RateLimitError `ERR_UNREACHABLE` if the server does not respond, except with `'local'`.
    */
-  async balance(): Promise<number> {
-    return this.calls.balance();
+  balance(): Promise<number> {
+    return this.#answers.ask(this.remote, () => this.remote.balance(), {
+      local: () => this.#local().balance(),
+    });
   }
 
   /**
@@ -101,17 +141,37 @@ export abstract class RedisBucket extends Described implements TokenSource {
    */
   async timeUntil(tokens: number): Promise<number> {
     checkTokens('tokens', tokens);
-    return this.calls.timeUntil(tokens);
+    const ask = async () => (await this.remote.timeUntil(tokens)) / 1000;
+    return this.#answers.ask(this.remote, ask, { local: () => this.#local().timeUntil(tokens) });
   }
 
   /** Takes `n` tokens now and resolves with true, or takes nothing and resolves with false. */
-  tryConsume(n = 1): Promise<boolean> {
-    return this.calls.tryConsume(n);
+  async tryConsume(n = 1): Promise<boolean> {
+    checkTokens('n', n);
+    let isAdmitted: boolean;
+    // As `Answers.ask` does, with one promise fewer: this and `decide` are called most often.
+    try {
+      isAdmitted = await this.remote.tryTake(n);
+      this.#answers.answered(this.remote);
+    } catch (error) {
+      isAdmitted = this.#answers.instead(this.remote, error, {
+        refuse: () => false,
+        local: () => this.#local().tryConsume(n),
+      });
+    }
+    this.#answers.count(isAdmitted ? n : 0, !isAdmitted);
+    return isAdmitted;
   }
 
   /** Takes as many whole tokens as are available, up to `n`, and resolves with their number. */
-  consumeOrDrain(n: number): Promise<number> {
-    return this.calls.drain(n);
+  async consumeOrDrain(n: number): Promise<number> {
+    checkTokens('n', n);
+    const taken = await this.#answers.ask(this.remote, () => this.remote.drain(n), {
+      refuse: () => 0,
+      local: () => this.#local().consumeOrDrain(n),
+    });
+    this.#answers.count(taken, taken === 0 && n >= 1);
+    return taken;
   }
 
   /**
@@ -119,8 +179,35 @@ export abstract class RedisBucket extends Described implements TokenSource {
    * respond, the refusal's `retryAfterMs` is the time until the next attempt, and `resetMs` is
    * Infinity.
    */
-  decide(n = 1): Promise<Decision> {
-    return this.calls.decide(n);
+  async decide(n = 1): Promise<Decision> {
+    checkTokens('n', n);
+    let decision: Decision;
+    try {
+      decision = decisionOf(await this.remote.decide(n));
+      this.#answers.answered(this.remote);
+    } catch (error) {
+      decision = this.#answers.instead(this.remote, error, {
+        refuse: () => this.#refusal(),
+        local: () => this.#local().decide(n),
+      });
+    }
+    this.#answers.count(decision.allowed ? n : 0, !decision.allowed);
+    return decision;
+  }
+
+  #refusal(): Decision {
+    const { schedules, schedule, node } = this.remote;
+    const retryAfterMs = Math.max(0, node.retryAtUs - systemClock.now()) / 1000;
+    const state = (limit: number): LimitState => {
+      const never = Number.POSITIVE_INFINITY;
+      return { limit, remaining: 0, retryAfterMs, resetMs: never, nextTokenMs: never };
+    };
+    const limits = schedules.map(({ burst }) => state(burst));
+    return {
+      allowed: false,
+      ...state(schedule.burst),
+      ...(limits.length > 1 && { limits }),
+    };
   }
 
   /**
@@ -128,8 +215,20 @@ export abstract class RedisBucket extends Described implements TokenSource {
    * milliseconds to wait before acting; 0 means now. Otherwise takes nothing and resolves with
    * `REFUSED`. Without `maxWaitMs`, it borrows.
    */
-  acquire(n = 1, maxWaitMs = Number.POSITIVE_INFINITY): Promise<number> {
-    return this.calls.acquire(n, maxWaitMs);
+  async acquire(n = 1, maxWaitMs = Number.POSITIVE_INFINITY): Promise<number> {
+    checkTokens('n', n);
+    checkSpanMs('maxWaitMs', maxWaitMs);
+    const ask = async () => {
+      const { waitUs } = await this.remote.acquire(n, maxWaitMs * 1000);
+      return waitUs < 0 ? waitUs : waitUs / 1000;
+    };
+    const waitMs = await this.#answers.ask(this.remote, ask, {
+      refuse: () => REFUSED,
+      local: () => this.#local().acquire(n, maxWaitMs),
+    });
+    this.#answers.count(waitMs < 0 ? 0 : n, waitMs < 0);
+    if (waitMs === NEVER) throw exceeds(n, this.remote.schedule.burst);
+    return waitMs;
   }
 
   /**
@@ -138,14 +237,33 @@ export abstract class RedisBucket extends Described implements TokenSource {
    *
    * @throws RateLimitError `ERR_EXCEEDS_BURST` if the bucket can never hold `n` tokens.
    */
-  async reserve(
-    n = 1,
-    options: { readonly maxWaitMs?: number } = {},
-  ): Promise<RedisReservation | undefined> {
+  async reserve(n = 1, options: ReserveOptions = {}): Promise<RedisReservation | undefined> {
     checkTokens('n', n);
     const { maxWaitMs = Number.POSITIVE_INFINITY } = checkObject('options', options);
     checkSpanMs('maxWaitMs', maxWaitMs);
-    return this.#promises.reserve(n, maxWaitMs);
+    const ask = async () => {
+      const { waitUs, burst, receipt } = await this.remote.acquire(n, maxWaitMs * 1000);
+      if (waitUs === NEVER) throw exceeds(n, burst);
+      if (waitUs === LATER) return undefined;
+      const atUs = systemClock.now() + waitUs;
+      return new RedisReservation(waitUs / 1000, atUs, () => this.#cancel(receipt));
+    };
+    const local = () => {
+      const promised = this.#local().reserve(n, { maxWaitMs });
+      if (promised === undefined) return undefined;
+      return new RedisReservation(promised.waitMs, promised.atUs, async () => promised.cancel());
+    };
+    const without = { refuse: () => undefined, local };
+    const reservation = await this.#answers.ask(this.remote, ask, without);
+    this.#answers.count(reservation === undefined ? 0 : n, reservation === undefined);
+    return reservation;
+  }
+
+  #cancel(receipt: RemoteReceipt): Promise<boolean> {
+    return this.remote.cancel(receipt).catch((error: unknown) => {
+      if (isUnreachable(error)) return false;
+      throw error;
+    });
   }
 
   /**
@@ -166,15 +284,101 @@ export abstract class RedisBucket extends Described implements TokenSource {
     const wait = checkWait(options);
     wait.signal?.throwIfAborted();
     const sinceUs = systemClock.now();
-    await this.#promises.wait(n, wait);
+    const waiters = this.#waiters;
+    if (waiters.count >= wait.maxWaiting) await this.#wait(n, { ...wait, timeoutMs: 0 }, true);
+    else {
+      waiters.enter();
+      try {
+        await this.#wait(n, wait, false);
+      } finally {
+        waiters.leave();
+      }
+    }
     return waitedSince(systemClock, sinceUs);
+  }
+
+  /** Waits for tokens; if the queue is full, takes only what is available now. Counts the call. */
+  async #wait(n: number, wait: Wait, isFull: boolean): Promise<void> {
+    const { timeoutMs, maxWaiting, signal, strict, precise } = wait;
+    const deadlineUs = systemClock.now() + timeoutMs * 1000;
+    try {
+      const ask = () => {
+        const asked = this.remote.acquire(n, Math.max(0, deadlineUs - systemClock.now()));
+        return orAborted(asked, signal, ({ receipt }) => this.#cancel(receipt));
+      };
+      const acquired = await this.#answers.insist(this.remote, ask, deadlineUs, signal);
+      if (acquired === undefined) {
+        await this.#local().wait(n, {
+          timeoutMs: Math.max(0, (deadlineUs - systemClock.now()) / 1000),
+          maxWaiting: isFull ? 0 : Number.POSITIVE_INFINITY,
+          strict,
+          ...(precise !== undefined && { precise }),
+          ...(signal && { signal }),
+        });
+      } else {
+        if (acquired.waitUs === NEVER) throw exceeds(n, acquired.burst);
+        if (acquired.waitUs === LATER)
+          throw isFull ? queueFull(maxWaiting) : timedOut(n, timeoutMs);
+        await this.#sleep(acquired, { strict, precise, signal });
+      }
+    } catch (error) {
+      this.#answers.count(0, true);
+      throw error;
+    }
+    this.#answers.count(n, false);
+  }
+
+  async #sleep({ waitUs, receipt }: Acquired, options: SleepOptions): Promise<void> {
+    if (waitUs === 0) return;
+    try {
+      await sleepOrWake(systemClock, systemClock.now() + waitUs, options);
+    } catch (error) {
+      // In the background: don't make the caller wait for the cancellation.
+      this.#cancel(receipt).catch(() => undefined);
+      throw error;
+    }
   }
 
   /**
    * Returns unused tokens; the bucket never exceeds its burst. If the server does not respond, they
    * are lost.
    */
-  returnTokens(n: number): Promise<void> {
-    return this.calls.returnTokens(n);
+  async returnTokens(n: number): Promise<void> {
+    checkTokens('n', n);
+    const lapse = () => undefined;
+    const without = { refuse: lapse, local: lapse };
+    await this.#answers.ask(this.remote, () => this.remote.returnTokens(n), without);
   }
+
+  /** Replaces the limits in force, without a substitute for the server. @internal */
+  protected changeLimits(change: (now: Schedules) => Schedules): Promise<void> {
+    return this.#answers.ask(this.remote, () => this.remote.reconfigure(change), {});
+  }
+}
+
+/** Rejects as soon as the signal is aborted. A later result is passed to `undo`. */
+function orAborted<T>(
+  work: Promise<T>,
+  signal: AbortSignal | undefined,
+  undo: (late: T) => Promise<unknown>,
+): Promise<T> {
+  if (signal === undefined) return work;
+  return new Promise((resolve, reject) => {
+    let isOver = false;
+    const unlink = onAbort(signal, (reason) => {
+      isOver = true;
+      reject(reason);
+    });
+    work.then(
+      (value) => {
+        unlink();
+        if (isOver) undo(value).catch(() => undefined);
+        else resolve(value);
+      },
+      (error: unknown) => {
+        unlink();
+        reject(error);
+      },
+    );
+  });
 }

@@ -1,36 +1,89 @@
+import { createHash } from 'node:crypto';
 import type { Key } from '../../kernel/keyed/hash.ts';
 import { MAX_CAPACITY } from '../../kernel/keyed/table-cell.ts';
 import { tightest } from '../../kernel/limit-set/cell.ts';
-import { checkOptions } from '../../known-options.ts';
+import { checkOptions, joined, type Known } from '../../known-options.ts';
 import type { ReserveOptions } from '../../limiters/bucket-calls.ts';
 import type { KeyBucket } from '../../limiters/keyed-bucket.ts';
-import { type CallsOfKey, KeyedCalls } from '../../limiters/keyed-calls.ts';
+import { KeyedCalls } from '../../limiters/keyed-calls.ts';
+import { KeyedLimitSet } from '../../limiters/keyed-limit-set.ts';
 import type { WithoutTiers } from '../../limiters/keyed-table.ts';
-import type { ContinuousLimit } from '../../limiters/limit.ts';
+import { KeyedTokenBucket } from '../../limiters/keyed-token-bucket.ts';
+import {
+  type BucketLimit,
+  type ContinuousLimit,
+  describedLimits,
+  LIMIT_OPTIONS,
+  type LimitChange,
+  type LimitsChange,
+  type SeveralLimits,
+  scheduleOf,
+  schedulesOf,
+} from '../../limiters/limit.ts';
 import { PROMISES } from '../../limiters/limiter.ts';
-import { KeyWaiters, type WaitCount } from '../../limiters/waiting.ts';
-import { checkMade, checkNumber } from '../../options.ts';
-import { isLong, keyName } from './key-name.ts';
-import { sharesOf } from './local-share.ts';
-import { checkName, type PrefixOptions, type RedisSettings } from './redis-options.ts';
-import type { RedisReservation } from './redis-reservation.ts';
-import { CallCounts, type RedisStats } from './redis-stats.ts';
+import type { Description } from '../../limiters/state.ts';
+import { KeyWaiters } from '../../limiters/waiting.ts';
+import { checkMade, checkNumber, shown } from '../../options.ts';
+import { Answers, type RedisStats } from './answers.ts';
+import type { RedisBucket, RedisReservation } from './redis-bucket.ts';
+import { RedisLimitSet, RedisTokenBucket, sharesOf } from './redis-limits.ts';
+import {
+  checkName,
+  checkRedisOptions,
+  PREFIX_OPTIONS,
+  type PrefixOptions,
+  type RedisSettings,
+} from './redis-options.ts';
+
+// Braces would select the cluster node, so user-chosen keys could overload a single node. Lone
+// surrogates would all be sent as the same replacement character.
+const UNFIT = /[%{}\p{Surrogate}]/gu;
+
+/** Longer keys are hashed: each key takes the server's memory, and users may choose them. */
+const MOST_CHARACTERS = 1024;
+
+function escaped(sign: string): string {
+  return `%${(sign.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`;
+}
+
+/** Whether the name of a key on the server is its hash. */
+function isLong(text: string): boolean {
+  return text.length > MOST_CHARACTERS;
+}
+
+/** The escaped text of a key, or its hash. No escaped text begins with `%sha256`. */
+function bounded(text: string): string {
+  const fit = text.replace(UNFIT, escaped);
+  if (!isLong(text)) return fit;
+  return `%sha256:${createHash('sha256').update(fit).digest('hex')}`;
+}
+
+/**
+ * The name of a key's bucket on the server. Keys are equal as in a `Map`: `'1'`, `1` and `1n`
+ * differ.
+ *
+ * @throws TypeError for a key that is not a string, number or bigint.
+ */
+function keyName(prefix: string, key: Key): string {
+  switch (typeof key) {
+    case 'string':
+      return `${prefix}:${bounded(key)}`;
+    case 'number':
+      return `${prefix}:%number:${key}`;
+    case 'bigint':
+      return `${prefix}:%bigint:${bounded(key.toString(36))}`;
+    default:
+      throw new TypeError(`key must be a string, a number or a bigint, got ${shown(key)}`);
+  }
+}
 
 /** Buckets kept for later calls, of 2 kB each. */
 const MOST_RECENT = 1000;
 
-/** The methods of one key's bucket. */
-interface OneBucket extends CallsOfKey<'async'> {
-  acquire(n?: number, maxWaitMs?: number): Promise<number>;
-  reserve(n?: number, options?: ReserveOptions): Promise<RedisReservation | undefined>;
-  returnTokens(n: number): Promise<void>;
-  balance(): Promise<number>;
-}
-
 /** The bucket of an invalid key: every call rejects with the reason. */
-function rejecting(reason: unknown): OneBucket {
+function rejecting(reason: unknown): RedisBucket {
   const call = () => Promise.reject(reason);
-  return new Proxy({} as OneBucket, { get: () => call });
+  return new Proxy({} as RedisBucket, { get: () => call });
 }
 
 /** A process's table for use while the server is unreachable. */
@@ -39,21 +92,15 @@ interface LocalTable {
 }
 
 /** The arguments of the constructor of `Bucket`, for one key. */
-export type BucketArguments = [
-  settings: RedisSettings,
-  name: string,
-  counts: CallCounts,
-  local: () => KeyBucket,
-  waiters: WaitCount,
-];
+type BucketArguments = ConstructorParameters<typeof RedisTokenBucket>;
 
 /**
  * The base class of `RedisKeyedTokenBucket` and `RedisKeyedLimitSet`. `Bucket` is the class of one
  * key's limiter.
  */
-export abstract class RedisKeyedBucket<Bucket extends OneBucket> extends KeyedCalls<
+abstract class RedisKeyedBucket<Bucket extends RedisBucket> extends KeyedCalls<
   'async',
-  OneBucket
+  RedisBucket
 > {
   /** @internal */
   readonly [PROMISES] = true;
@@ -70,7 +117,7 @@ export abstract class RedisKeyedBucket<Bucket extends OneBucket> extends KeyedCa
   readonly burst: number;
   /** @internal */
   protected readonly settings: RedisSettings;
-  readonly #counts: CallCounts;
+  readonly #answers: Answers;
   readonly #localCapacity: number;
   readonly #waiters = new KeyWaiters();
   /**
@@ -90,7 +137,7 @@ export abstract class RedisKeyedBucket<Bucket extends OneBucket> extends KeyedCa
     const { rate, burst } = tightest(settings.schedules);
     this.rate = rate;
     this.burst = burst;
-    this.#counts = new CallCounts(settings.onUnreachable);
+    this.#answers = new Answers(settings);
     this.#localCapacity = localCapacity;
   }
 
@@ -118,7 +165,7 @@ export abstract class RedisKeyedBucket<Bucket extends OneBucket> extends KeyedCa
   for(key: Key): Bucket {
     const name = keyName(this.prefix, key);
     const local = () => this.#local().for(key);
-    return this.newBucket(this.settings, name, this.#counts, local, this.#waiters.of(name));
+    return this.newBucket(this.settings, name, this.#answers, local, this.#waiters.of(name));
   }
 
   #recentBucket(key: Key): Bucket {
@@ -134,7 +181,7 @@ export abstract class RedisKeyedBucket<Bucket extends OneBucket> extends KeyedCa
   }
 
   /** @internal */
-  protected of(key: Key, options?: object): OneBucket {
+  protected of(key: Key, options?: object): RedisBucket {
     try {
       if (options !== undefined) checkOptions(options, {});
       return this.#recentBucket(key);
@@ -173,11 +220,128 @@ export abstract class RedisKeyedBucket<Bucket extends OneBucket> extends KeyedCa
 
   /** Counts of all calls of this object and of its limiters from {@link for}. */
   stats(): RedisStats {
-    return this.#counts.stats(this.waiting);
+    return this.#answers.stats(this.waiting);
   }
 
   /** Unsettled calls of `wait` for all keys. `maxWaiting` applies per key. */
   get waiting(): number {
     return this.#waiters.count;
+  }
+}
+
+/** Options of {@link RedisKeyedTokenBucket.create}. */
+export type RedisKeyedTokenBucketOptions = BucketLimit & PrefixOptions;
+
+const OPTIONS: Known<RedisKeyedTokenBucketOptions> = /* @__PURE__ */ joined(
+  LIMIT_OPTIONS,
+  PREFIX_OPTIONS,
+);
+
+/**
+ * A token bucket per key (a user, an address) on a Redis or Valkey server: one limit per key for
+ * all processes that use the prefix. Each key's bucket has its own name on the server, which
+ * expires once the bucket is full; in a cluster, the names spread over all nodes.
+ *
+ * Keys are strings, numbers or bigints, and are equal as in a `Map`. For a string of more than 1024
+ * characters, the name on the server contains its SHA-256 hash instead.
+ *
+ * @example
+ * ```ts
+ * const perUser = RedisKeyedTokenBucket.create({ client, prefix: 'users', rate: 10, burst: 20 });
+ * if (await perUser.tryConsume(user)) serve();
+ * const limiter = perUser.for(user); // the same methods, without the key
+ * ```
+ */
+export class RedisKeyedTokenBucket extends RedisKeyedBucket<RedisTokenBucket> {
+  /**
+   * Creates the buckets. Does not contact the server yet.
+   *
+   * @throws RangeError, TypeError for an invalid option.
+   */
+  static create(options: RedisKeyedTokenBucketOptions): RedisKeyedTokenBucket {
+    const settings = checkRedisOptions(options, OPTIONS, () => [scheduleOf(options)]);
+    return new RedisKeyedTokenBucket(settings, options);
+  }
+
+  /** @internal */
+  protected newLocal([limit]: readonly [ContinuousLimit], capacity: number): KeyedTokenBucket {
+    return KeyedTokenBucket.create({ ...limit, capacity });
+  }
+
+  /** @internal */
+  protected newBucket(...of: BucketArguments): RedisTokenBucket {
+    return new RedisTokenBucket(...of);
+  }
+
+  /**
+   * Changes the limit of this key only, for all processes that use the prefix: see
+   * {@link RedisTokenBucket.reconfigure}.
+   */
+  async reconfigure(key: Key, limit: LimitChange): Promise<void> {
+    return this.for(key).reconfigure(limit);
+  }
+
+  /** @internal */
+  protected describe(): Description {
+    const { prefix, rate, burst } = this;
+    return ['RedisKeyedTokenBucket', { prefix, rate, burst }];
+  }
+}
+
+/** Options of {@link RedisKeyedLimitSet.create}. */
+export interface RedisKeyedLimitSetOptions extends SeveralLimits, PrefixOptions {}
+
+const SET_OPTIONS: Known<RedisKeyedLimitSetOptions> = /* @__PURE__ */ joined(PREFIX_OPTIONS, {
+  limits: true,
+});
+
+/**
+ * Several limits per key (a user, an address) on a Redis or Valkey server: see {@link RedisLimitSet}.
+ * The rest is as for {@link RedisKeyedTokenBucket}.
+ *
+ * @example
+ * ```ts
+ * const limits = [{ rate: 10, burst: 10 }, { rate: 1, burst: 100 }];
+ * const perUser = RedisKeyedLimitSet.create({ client, prefix: 'users', limits });
+ * if (await perUser.tryConsume(user)) serve();
+ * ```
+ */
+export class RedisKeyedLimitSet extends RedisKeyedBucket<RedisLimitSet> {
+  /**
+   * Creates the sets. Does not contact the server yet.
+   *
+   * @throws RangeError, TypeError for an invalid option.
+   */
+  static create(options: RedisKeyedLimitSetOptions): RedisKeyedLimitSet {
+    const settings = checkRedisOptions(options, SET_OPTIONS, () => schedulesOf(options.limits));
+    return new RedisKeyedLimitSet(settings, options);
+  }
+
+  /** The limits of each key, unless changed by `reconfigure`, in the order given. */
+  get limits(): readonly ContinuousLimit[] {
+    return this.settings.schedules.map(({ rate, burst }) => ({ rate, burst }));
+  }
+
+  /** @internal */
+  protected newLocal(limits: readonly ContinuousLimit[], capacity: number): KeyedLimitSet {
+    return KeyedLimitSet.create({ limits, capacity });
+  }
+
+  /** @internal */
+  protected newBucket(...of: BucketArguments): RedisLimitSet {
+    return new RedisLimitSet(...of);
+  }
+
+  /**
+   * Changes the limits of this key only, for all processes that use the prefix: see
+   * {@link RedisLimitSet.reconfigure}.
+   */
+  async reconfigure(key: Key, change: LimitsChange): Promise<void> {
+    return this.for(key).reconfigure(change);
+  }
+
+  /** @internal */
+  protected describe(): Description {
+    return ['RedisKeyedLimitSet', { prefix: this.prefix, limits: describedLimits(this.limits) }];
   }
 }

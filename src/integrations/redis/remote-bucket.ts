@@ -18,7 +18,7 @@ import {
   type Standing,
   untilUs,
 } from './standing.ts';
-import { type Lines, linesOf, type RunTakes, type TakeAnswer, TakeBatch } from './take-batch.ts';
+import { type RunTakes, type TakeAnswer, TakeBatch } from './take-batch.ts';
 import { type Ticks, ticksWord } from './ticks.ts';
 
 /** The state written by an acquisition, for `cancel`. */
@@ -60,7 +60,6 @@ export interface RemoteOptions {
  */
 export class RemoteBucket {
   readonly #options: RemoteOptions;
-  readonly #lines: Lines;
   readonly #ownText: string;
   #schedules: Schedules;
   #text: string;
@@ -70,7 +69,6 @@ export class RemoteBucket {
 
   constructor(options: RemoteOptions) {
     this.#options = options;
-    this.#lines = linesOf(options.link);
     this.#schedules = options.schedules;
     this.#ownText = limitsText(options.schedules);
     this.#text = this.#ownText;
@@ -139,7 +137,8 @@ export class RemoteBucket {
     operation: string,
     words: (schedules: Schedules) => readonly string[],
   ): Promise<TakeAnswer> {
-    TakeBatch.send(this.#lines, this.#options.key);
+    const { link, key } = this.#options;
+    TakeBatch.send(link.lines, key);
     return this.#call(operation, words);
   }
 
@@ -150,8 +149,9 @@ export class RemoteBucket {
     wantsState: boolean,
     read: (result: Result, standing: Standing | undefined) => T,
   ): Promise<T> {
+    const { link, key } = this.#options;
     return new Promise((resolve, reject) => {
-      TakeBatch.of(this.#lines, this.#options.key, this.#terms, this.#run).join({
+      TakeBatch.of(link.lines, key, this.#terms, this.#run).join({
         tokens,
         maxWaitUs,
         wantsState,

@@ -1,4 +1,5 @@
 import type { RateLimitError } from '../../errors.ts';
+import { sleepOrWake } from '../../time/agenda.ts';
 import { systemClock } from '../../time/system-clock.ts';
 import { unreachable } from './server-error.ts';
 
@@ -66,10 +67,24 @@ export class ServerNode {
     return Math.max(0, Math.floor(this.#shownUs + passedUs));
   }
 
-  /** Calls `wake` once when the server responds again. Returns a function that cancels this. */
-  onceUp(wake: () => void): () => void {
-    this.#waiting.add(wake);
-    return () => this.#waiting.delete(wake);
+  /**
+   * Resolves when the server responds again or may be retried.
+   *
+   * @throws RateLimitError `ERR_UNREACHABLE` at the deadline.
+   */
+  async untilRetry(
+    deadlineUs: number,
+    signal: AbortSignal | undefined,
+    cause: RateLimitError,
+  ): Promise<void> {
+    const untilUs = Math.min(this.retryAtUs, deadlineUs);
+    await sleepOrWake(systemClock, untilUs, { signal }, (wake) => {
+      this.#waiting.add(wake);
+      return () => this.#waiting.delete(wake);
+    });
+    if (systemClock.now() >= deadlineUs) {
+      throw unreachable('the server has not answered within timeoutMs', cause);
+    }
   }
 
   /**

@@ -1,6 +1,5 @@
 import { LATER, NEVER } from '../../kernel/bucket/kernel.ts';
 import type { Schedules } from '../../limiters/limit.ts';
-import type { Link } from './link.ts';
 import { MORE_THAN_BURST } from './script/format.ts';
 import { afterTake, type Result, readStanding, resultsAt, type Standing } from './standing.ts';
 
@@ -57,20 +56,8 @@ interface Line {
   underWay: number;
 }
 
-/** The keys of a client with open or pending batches. */
+/** The keys of a client with open or pending batches, of all its buckets. */
 export type Lines = Map<string, Line>;
-
-const lines = /* @__PURE__ */ new WeakMap<Link, Lines>();
-
-/** Returns the lines that all buckets of a client share. */
-export function linesOf(link: Link): Lines {
-  let keys = lines.get(link);
-  if (keys === undefined) {
-    keys = new Map();
-    lines.set(link, keys);
-  }
-  return keys;
-}
 
 /**
  * The takes for one key in a turn of the event loop. One command serves them in order, as if each

@@ -1,7 +1,6 @@
 import { Link } from '../../integrations/redis/link.ts';
 import { RemoteBucket } from '../../integrations/redis/remote-bucket.ts';
 import { isUnreachable } from '../../integrations/redis/server-error.ts';
-import { untilRetry } from '../../integrations/redis/waiting.ts';
 import { scheduleOf } from '../../limiters/limit.ts';
 import { systemClock } from '../../time/system-clock.ts';
 import { Fifo } from '../send/fifo.ts';
@@ -128,7 +127,7 @@ export class FleetReservations {
     } catch (error) {
       // A server outage only delays requests. The run continues once the server responds again.
       if (isUnreachable(error)) {
-        await untilRetry(fleet.bucket.node, endUs, this.#end.signal, error).catch(() => undefined);
+        await fleet.bucket.node.untilRetry(endUs, this.#end.signal, error).catch(() => undefined);
       } else if (!this.#end.signal.aborted) throw error;
     } finally {
       this.#ordered--;
