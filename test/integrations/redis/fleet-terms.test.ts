@@ -4,7 +4,6 @@ import { describe, expect, test } from 'vitest';
 import { Buyer } from '../../../src/integrations/redis/fleet/buyer.ts';
 import { doesRun, ownOsThread } from '../../../src/integrations/redis/fleet/leader.ts';
 import { Stock } from '../../../src/integrations/redis/fleet/stock.ts';
-import { termsOf } from '../../../src/integrations/redis/fleet/terms.ts';
 import { type FleetHandle, FleetSpender } from '../../../src/integrations/redis.ts';
 import { Owner } from './fleet-owner.ts';
 import { Fleet, settle } from './fleet-source.ts';
@@ -94,8 +93,7 @@ describe('a leader that is replaced', () => {
       },
     });
     await first.standDown();
-    const terms = termsOf({ stock: 10 });
-    const buyer = new Buyer({ stock, source, terms, clock, random: () => 0 });
+    const buyer = new Buyer(stock, source, clock, () => 0);
     await buyer.open();
     expect(isLost).toBe(true);
     await buyer.close();
@@ -157,7 +155,8 @@ describe("a fleet bucket's handle", () => {
     const local = { whenUnreachable: 'local', rate: 3, processes: 3 } as const;
     const bucket = await fleet.join({ stock: 10, minStock: 2, ...local });
     const { handle } = bucket;
-    expect(structuredClone(handle.terms)).toEqual({ stock: 10, minStock: 2, ...local });
+    const terms = { stock: 10, minStock: 2, intervalMs: 20, maxAgeMs: 1000, ...local };
+    expect(structuredClone(handle.terms)).toEqual(terms);
     const wrong = [
       undefined,
       {},
@@ -165,8 +164,9 @@ describe("a fleet bucket's handle", () => {
       { ...handle.terms, intervalMs: 'often' },
       { ...handle.terms, rate: undefined },
     ];
-    for (const terms of wrong) {
-      expect(() => FleetSpender.attach({ ...handle, terms } as FleetHandle)).toThrow(/terms/);
+    for (const given of wrong) {
+      const damaged = { ...handle, terms: given } as FleetHandle;
+      expect(() => FleetSpender.attach(damaged)).toThrow(/terms/);
     }
     const attach = (options: object) => () => FleetSpender.attach(handle, options);
     expect(attach({ source: {} })).toThrow(/^source must be a TokenSource/);

@@ -1,28 +1,13 @@
-import { checkNumber, shown } from '../../../options.ts';
+import { checkFunction, checkNumber } from '../../../options.ts';
 import type { Clock } from '../../../time/clock.ts';
 import { BuyingRule } from './buying-rule.ts';
 import { Purchases } from './purchases.ts';
 import type { Stock } from './stock.ts';
-import type { FleetTerms } from './terms.ts';
+import { type FleetTerms, termsOf } from './terms.ts';
 import type { TokenSource } from './token-source.ts';
 
 /** Jitter as a fraction of the interval, so that the commands of processes don't align. */
 const SPREAD = 0.5;
-
-/** @throws TypeError if it is not a function. */
-export function checkRandom(random: () => number): () => number {
-  if (typeof random === 'function') return random;
-  throw new TypeError(`random must be a function, got ${shown(random)}`);
-}
-
-/** The parts of a buyer. */
-export interface BuyerParts {
-  readonly stock: Stock;
-  readonly source: TokenSource;
-  readonly terms: FleetTerms;
-  readonly clock: Clock;
-  readonly random: () => number;
-}
 
 /** Refills a process's stock from this thread while the thread is its leader. */
 export class Buyer {
@@ -43,13 +28,15 @@ export class Buyer {
   #hasStoodDown = false;
   #stopListening: () => void = () => undefined;
 
-  constructor({ stock, source, terms, clock, random }: BuyerParts) {
+  /** @param random returns numbers from 0 to 1 */
+  constructor(stock: Stock, source: TokenSource, clock: Clock, random: () => number) {
+    const terms = termsOf(stock.terms);
     this.purchases = new Purchases(source, clock, terms, stock.counts);
     this.purchases.onTurn = () => this.#tellReachable();
     this.#stock = stock;
     this.#terms = terms;
     this.#clock = clock;
-    this.#random = checkRandom(random);
+    this.#random = checkFunction('random', random);
   }
 
   /**

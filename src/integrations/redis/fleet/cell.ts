@@ -13,7 +13,7 @@ import { Region } from '../../../memory/region.ts';
 import { addDouble, loadDouble } from '../../../memory/shared-double.ts';
 import { isShared } from '../../../memory/shared-memory.ts';
 import type { ClockHandle } from '../../../time/clock.ts';
-import { type CompleteTerms, completeTerms, type FleetTermsOptions } from './terms.ts';
+import { type CompleteTerms, completeTerms, type FleetTermsOptions, readTerms } from './terms.ts';
 
 const TERMS = ['stock', 'minStock', 'intervalMs', 'maxAgeMs', 'rate', 'processes'] as const;
 
@@ -145,16 +145,17 @@ export interface FleetHandle {
   readonly terms: FleetTermsOptions;
 }
 
-/** The bucket of a fleet bucket's handle, and its signals or, with a name, its cell. */
+/** The bucket and the terms of a fleet bucket's handle, and its signals or, with a name, its cell. */
 interface StockPlace {
   readonly bucket: TokenBucket;
   readonly place: FleetCell | SharedArrayBuffer;
+  readonly terms: CompleteTerms;
 }
 
 /** @throws HandleError if `handle` is not a fleet bucket's, or its memory is damaged. */
 export function readFleetHandle(handle: unknown): StockPlace {
   const what = "a fleet bucket's handle";
-  const fields = readFields(what, handle, 'zerotime', 'bucket', 'signals', 'offset');
+  const fields = readFields(what, handle, 'zerotime', 'bucket', 'signals', 'offset', 'terms');
   const { zerotime, signals, offset } = fields;
   const hasSignals = isShared(signals) && signals.byteLength === FLEET_STOCK_BYTES;
   if (zerotime !== 'fleet-bucket' || (offset === undefined && !hasSignals)) {
@@ -162,9 +163,11 @@ export function readFleetHandle(handle: unknown): StockPlace {
   }
   // Checked by attach.
   const bucket = TokenBucket.attach(fields.bucket as TokenBucket['handle']);
-  if (offset === undefined) return { bucket, place: signals as SharedArrayBuffer };
+  if (offset === undefined) {
+    return { bucket, place: signals as SharedArrayBuffer, terms: readTerms(fields.terms) };
+  }
   const { memory, path, process, offset: at } = bucket.handle;
   const place = openFleetCell(Region.of(memory, path, process), offset as number);
-  if (place.bucket === at) return { bucket, place };
+  if (place.bucket === at) return { bucket, place, terms: termsIn(place) };
   throw new HandleError('ERR_HANDLE_INVALID', "the handle's bucket is another fleet bucket's");
 }

@@ -4,12 +4,12 @@ import { checkShared, type OpenOptions } from '../../../limiters/opening.ts';
 import type { Description, LimiterStats } from '../../../limiters/state.ts';
 import type { KernelName } from '../../../memory/handle.ts';
 import type { Region } from '../../../memory/region.ts';
-import { checkMade } from '../../../options.ts';
+import { checkFunction, checkMade } from '../../../options.ts';
 import type { Clock } from '../../../time/clock.ts';
-import { Buyer, checkRandom } from './buyer.ts';
+import { Buyer } from './buyer.ts';
 import { FleetSpender } from './spender.ts';
 import { openNamedStock, Stock } from './stock.ts';
-import { type FleetTermsOptions, termsOf, termsOptionsOf } from './terms.ts';
+import { completeTerms, type FleetTermsOptions } from './terms.ts';
 import { checkSource, type TokenSource } from './token-source.ts';
 
 /** The behaviour of a process while the token source is unreachable. */
@@ -28,36 +28,26 @@ export type FleetWhenUnreachable =
     };
 
 /** Options of {@link FleetBucket.create}. */
-export type FleetBucketOptions = FleetWhenUnreachable & {
-  /**
-   * The source of tokens: a `RedisTokenBucket` with `whenUnreachable: 'throw'`, so that the buyer
-   * notices an unreachable server.
-   */
-  readonly source: TokenSource;
-  /** Maximum number of tokens in the stock: an integer from 1 to 1e9. */
-  readonly stock: number;
-  /** Tokens kept regardless of age: an integer from 1 to `stock`. Default 1. */
-  readonly minStock?: number;
-  /** Minimum time between commands to the source, in milliseconds: 1 to 60,000. Default 20. */
-  readonly intervalMs?: number;
-  /**
-   * Milliseconds after which unspent tokens are returned to the source: at least 10 times
-   * `intervalMs`, or Infinity. Default 50 times `intervalMs`.
-   */
-  readonly maxAgeMs?: number;
-  /**
-   * The clock of the buyer and of timeouts, in all threads. Default: the system's monotonic clock.
-   */
-  readonly clock?: Clock;
-  /** The region for the stock. Default: the shared region of this thread's limiters. */
-  readonly region?: Region;
-  /** The kernel to use in all threads, as for every limiter. */
-  readonly kernel?: KernelName;
-  /** Whether to count spent tokens. Default false. */
-  readonly stats?: boolean;
-  /** Returns numbers from 0 to 1, for jitter between commands. Default `Math.random`. */
-  readonly random?: () => number;
-};
+export type FleetBucketOptions = FleetWhenUnreachable &
+  Pick<FleetTermsOptions, 'stock' | 'minStock' | 'intervalMs' | 'maxAgeMs'> & {
+    /**
+     * The source of tokens: a `RedisTokenBucket` with `whenUnreachable: 'throw'`, so that the buyer
+     * notices an unreachable server.
+     */
+    readonly source: TokenSource;
+    /**
+     * The clock of the buyer and of timeouts, in all threads. Default: the system's monotonic clock.
+     */
+    readonly clock?: Clock;
+    /** The region for the stock. Default: the shared region of this thread's limiters. */
+    readonly region?: Region;
+    /** The kernel to use in all threads, as for every limiter. */
+    readonly kernel?: KernelName;
+    /** Whether to count spent tokens. Default false. */
+    readonly stats?: boolean;
+    /** Returns numbers from 0 to 1, for jitter between commands. Default `Math.random`. */
+    readonly random?: () => number;
+  };
 
 const OPTIONS: Known<FleetBucketOptions> = {
   source: true,
@@ -126,14 +116,8 @@ export class FleetBucket extends FleetSpender {
   readonly #buyer: Buyer;
   readonly #isCounted: boolean;
 
-  private constructor(
-    stock: Stock,
-    clock: Clock,
-    terms: FleetTermsOptions,
-    buyer: Buyer,
-    isCounted: boolean,
-  ) {
-    super(checkMade(new.target, stock, 'bucket'), clock, terms, buyer);
+  private constructor(stock: Stock, clock: Clock, buyer: Buyer, isCounted: boolean) {
+    super(checkMade(new.target, stock, 'bucket'), clock, buyer);
     this.#isCounted = isCounted;
     this.#buyer = buyer;
   }
@@ -152,14 +136,14 @@ export class FleetBucket extends FleetSpender {
    * @throws any error of `random`.
    */
   static async create(options: FleetBucketOptions): Promise<FleetBucket> {
-    const terms = termsOf(checkOptions(options, OPTIONS));
+    const terms = completeTerms(checkOptions(options, OPTIONS));
     const { random = Math.random } = options;
     const { clock, stats } = checkShared(options);
     const source = checkSource(options.source);
-    const stock = Stock.create(terms.stock, options);
-    const buyer = new Buyer({ stock, source, terms, clock, random });
+    const stock = Stock.create(terms, options);
+    const buyer = new Buyer(stock, source, clock, random);
     await buyer.open();
-    return new FleetBucket(stock, clock, termsOptionsOf(options), buyer, stats);
+    return new FleetBucket(stock, clock, buyer, stats);
   }
 
   /**
@@ -192,13 +176,12 @@ export class FleetBucket extends FleetSpender {
     const known = { ...OPTIONS, onMismatch: true } as const;
     const { source, random = Math.random, ...others } = checkOptions(options, known);
     checkSource(source);
-    checkRandom(random);
+    checkFunction('random', random);
     if (region.sharing?.hasLeft?.() === true) {
       throw new RateLimitError('ERR_FLEET_CLOSED', 'the region was closed');
     }
     const { stock, clock, stats } = openNamedStock(region, name, others, OPTIONS);
-    const { terms = options } = stock; // it has some
-    const buyer = new Buyer({ stock, source, terms: termsOf(terms), clock, random });
+    const buyer = new Buyer(stock, source, clock, random);
     stock.members?.enter();
     try {
       await buyer.open();
@@ -206,7 +189,7 @@ export class FleetBucket extends FleetSpender {
       await buyer.close().catch(() => undefined);
       throw reason;
     }
-    return new FleetBucket(stock, clock, terms, buyer, stats);
+    return new FleetBucket(stock, clock, buyer, stats);
   }
 
   /** Counts of all threads that have bought. */

@@ -21,55 +21,11 @@ import { onAbort } from '../../../time/on-abort.ts';
 import { Buyer } from './buyer.ts';
 import type { FleetHandle } from './cell.ts';
 import { Stock } from './stock.ts';
-import { type FleetTermsOptions, readTerms, termsOf } from './terms.ts';
 import { checkSource, type TokenSource } from './token-source.ts';
 import { Watch } from './watch.ts';
 
 /** The options that end a wait early. */
-interface Bounds {
-  readonly timeoutMs: number;
-  readonly signal: AbortSignal | undefined;
-}
-
-/** The waits of one object for tokens of its stock. */
-class PendingWaits {
-  readonly #stock: Stock;
-  readonly #clock: Clock;
-  readonly #causeOf: () => unknown;
-  readonly #ends = new Set<AbortController>();
-
-  /** @param causeOf returns why the tokens don't arrive, if this thread knows */
-  constructor(stock: Stock, clock: Clock, causeOf: () => unknown) {
-    this.#stock = stock;
-    this.#clock = clock;
-    this.#causeOf = causeOf;
-  }
-
-  /** Resolves when the `n` tokens of a reservation have arrived. */
-  async arrival(reservation: Reservation, n: number, { timeoutMs, signal }: Bounds): Promise<void> {
-    const end = new AbortController();
-    this.#ends.add(end);
-    const unlink = onAbort(signal, (reason) => end.abort(reason));
-    const deadlineUs = this.#clock.now() + timeoutMs * 1000;
-    const late = () => {
-      const cause = this.#causeOf();
-      end.abort(timedOut(n, timeoutMs, cause === undefined ? undefined : { cause }));
-    };
-    const cancel = onInstant(this.#clock, deadlineUs, late);
-    try {
-      await this.#stock.arrival(reservation, { signal: end.signal });
-    } finally {
-      this.#ends.delete(end);
-      unlink();
-      cancel();
-    }
-  }
-
-  /** Rejects all pending waits, the last first: only the last reservation can be cancelled. */
-  reject(reason: Error): void {
-    for (const end of [...this.#ends].reverse()) end.abort(reason);
-  }
-}
+type Bounds = Pick<Wait, 'timeoutMs' | 'signal'>;
 
 /** Options of {@link FleetSpender.attach}. */
 export interface FleetSpenderOptions {
@@ -105,23 +61,16 @@ export class FleetSpender extends Described {
   readonly #buyer: Buyer | undefined;
   readonly #waiters = new Waiters();
   readonly #watch: Watch;
-  readonly #terms: FleetTermsOptions;
-  readonly #waits: PendingWaits;
+  /** Those of the pending waits. */
+  readonly #ends = new Set<AbortController>();
   #hasLeft = false;
 
   /** @internal */
-  protected constructor(
-    stock: Stock,
-    clock: Clock,
-    terms: FleetTermsOptions,
-    buyer: Buyer | undefined,
-  ) {
+  protected constructor(stock: Stock, clock: Clock, buyer: Buyer | undefined) {
     super();
     this.stock = checkMade(new.target, stock, 'bucket', 'FleetSpender.attach(handle)');
     this.clock = clock;
-    this.#terms = terms;
     this.#buyer = buyer;
-    this.#waits = new PendingWaits(stock, clock, () => buyer?.purchases.failure);
     const giveUp = () => (stock.hasName ? this.#endWaits() : stock.closeVacant());
     this.#watch = new Watch(stock, () => this.#waiters.count, giveUp);
     if (buyer === undefined) return;
@@ -139,21 +88,19 @@ export class FleetSpender extends Described {
    */
   static attach(handle: FleetHandle, options: FleetSpenderOptions = {}): FleetSpender {
     const { source, random = Math.random } = checkOptions(options, { source: true, random: true });
-    const read = readFields("a fleet bucket's handle", handle, 'clock', 'terms');
+    const read = readFields("a fleet bucket's handle", handle, 'clock');
     const stock = Stock.open(handle);
-    const terms = stock.terms === undefined ? readTerms(read.terms) : termsOf(stock.terms);
-    const given = stock.terms ?? (read.terms as FleetTermsOptions); // checked by readTerms
     // attachClock validates the handle.
     const clock = attachClock(read.clock as ClockHandle, stock.region);
-    if (source === undefined) return new FleetSpender(stock, clock, given, undefined);
-    const buyer = new Buyer({ stock, source: checkSource(source), terms, clock, random });
+    if (source === undefined) return new FleetSpender(stock, clock, undefined);
+    const buyer = new Buyer(stock, checkSource(source), clock, random);
     buyer.stand();
-    return new FleetSpender(stock, clock, given, buyer);
+    return new FleetSpender(stock, clock, buyer);
   }
 
   /** A handle to send to other threads, for `FleetSpender.attach`. */
   get handle(): FleetHandle {
-    return { ...this.stock.handle, clock: this.clock.handle, terms: this.#terms };
+    return { ...this.stock.handle, clock: this.clock.handle };
   }
 
   /** The size of the stock: the maximum that one call can take. */
@@ -194,8 +141,10 @@ export class FleetSpender extends Described {
     return new RateLimitError('ERR_FLEET_CLOSED', `the fleet bucket ${reason}`, options);
   }
 
+  /** Rejects all pending waits, the last first: only the last reservation can be cancelled. */
   #endWaits(): void {
-    this.#waits.reject(this.#closed());
+    const reason = this.#closed();
+    for (const end of [...this.#ends].reverse()) end.abort(reason);
   }
 
   /** Closes this object only; the stock stays open for others. @internal */
@@ -239,16 +188,40 @@ export class FleetSpender extends Described {
     return this.#waiters.count;
   }
 
-  async #delivery(n: number, bounds: Pick<Wait, 'timeoutMs' | 'signal'>): Promise<void> {
+  async #delivery(n: number, bounds: Bounds): Promise<void> {
     const reservation = this.stock.reserve(n);
     try {
       // close() has only woken earlier reservations.
-      if (!this.stock.isClosed) await this.#waits.arrival(reservation, n, bounds);
+      if (!this.stock.isClosed) await this.#arrival(reservation, n, bounds);
     } catch (reason) {
       this.stock.abandon(reservation, n);
       throw reason;
     }
     if (!this.stock.accept(n) || this.stock.isClosed) throw this.#closed();
+  }
+
+  /** Resolves when the `n` tokens of a reservation have arrived. */
+  async #arrival(
+    reservation: Reservation,
+    n: number,
+    { timeoutMs, signal }: Bounds,
+  ): Promise<void> {
+    const end = new AbortController();
+    this.#ends.add(end);
+    const unlink = onAbort(signal, (reason) => end.abort(reason));
+    const deadlineUs = this.clock.now() + timeoutMs * 1000;
+    const late = () => {
+      const cause = this.#buyer?.purchases.failure;
+      end.abort(timedOut(n, timeoutMs, cause === undefined ? undefined : { cause }));
+    };
+    const cancel = onInstant(this.clock, deadlineUs, late);
+    try {
+      await this.stock.arrival(reservation, { signal: end.signal });
+    } finally {
+      this.#ends.delete(end);
+      unlink();
+      cancel();
+    }
   }
 
   /** Returns unused tokens to the stock. Only return tokens that you took and did not use. */

@@ -70,8 +70,8 @@ export class Stock {
   readonly leader: Leader;
   /** Counts of purchases. */
   readonly counts: FleetCounts;
-  /** The terms of a stock with a name, the same for all processes. */
-  readonly terms: CompleteTerms | undefined;
+  /** The terms by which it is filled, the same for all threads. */
+  readonly terms: CompleteTerms;
   /** The processes that use a stock with a name. */
   readonly members: Members | undefined;
   readonly #abandoned: Abandoned;
@@ -79,7 +79,11 @@ export class Stock {
   readonly #signals: Int32Array<SharedArrayBuffer>;
   readonly #cell: FleetCell | undefined;
 
-  private constructor(bucket: TokenBucket, place: FleetCell | SharedArrayBuffer) {
+  private constructor(
+    bucket: TokenBucket,
+    place: FleetCell | SharedArrayBuffer,
+    terms: CompleteTerms,
+  ) {
     const { clock } = bucket;
     if (!(clock instanceof ManualClock)) {
       throw new HandleError('ERR_HANDLE_INVALID', "the handle's bucket is not a fleet bucket's");
@@ -90,17 +94,18 @@ export class Stock {
     this.#clock = clock;
     this.#cell = cell;
     this.#signals = signals;
-    this.terms = cell && termsIn(cell);
+    this.terms = terms;
     this.members = cell && new Members(cell);
     this.#abandoned = new Abandoned(signals);
     this.leader = new Leader(signals, cell?.region);
     this.counts = new FleetCounts(signals);
   }
 
-  /** Creates an empty stock for up to `size` tokens. */
-  static create(size: number, options: StockOptions): Stock {
+  /** Creates an empty stock. */
+  static create(terms: CompleteTerms, options: StockOptions): Stock {
     const signals = new SharedArrayBuffer(FLEET_STOCK_BYTES);
-    const stock = new Stock(emptyBucket(size, ManualClock.create(), options), signals);
+    const bucket = emptyBucket(terms.stock, ManualClock.create(), options);
+    const stock = new Stock(bucket, signals, terms);
     stock.leader.open();
     return stock;
   }
@@ -117,14 +122,15 @@ export class Stock {
 
   /** @throws HandleError if `handle` is not a fleet bucket's, or its memory is damaged. */
   static open(handle: unknown): Stock {
-    const { bucket, place } = readFleetHandle(handle);
-    return new Stock(bucket, place);
+    const { bucket, place, terms } = readFleetHandle(handle);
+    return new Stock(bucket, place, terms);
   }
 
-  get handle(): Omit<FleetHandle, 'clock' | 'terms'> {
+  get handle(): Omit<FleetHandle, 'clock'> {
+    const { terms } = this;
     const cell = this.#cell;
     const place = cell === undefined ? { signals: this.#signals.buffer } : { offset: cell.offset };
-    return { zerotime: 'fleet-bucket', bucket: this.bucket.handle, ...place };
+    return { zerotime: 'fleet-bucket', bucket: this.bucket.handle, ...place, terms };
   }
 
   /** Whether it was opened by name in a region, and outlives each process that uses it. */

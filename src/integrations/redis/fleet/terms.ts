@@ -1,7 +1,7 @@
 import { HandleError } from '../../../errors.ts';
 import type { ContinuousLimit } from '../../../limiters/limit.ts';
 import { readFields } from '../../../memory/handle.ts';
-import { checkNumber, shown } from '../../../options.ts';
+import { checkChoice, checkNumber } from '../../../options.ts';
 import type { BuyingTerms } from './buying-rule.ts';
 
 /** The largest stock with an exact balance. */
@@ -17,13 +17,16 @@ export interface FleetTerms extends BuyingTerms {
 
 /** The options of a fleet bucket that apply to every thread that buys. */
 export interface FleetTermsOptions {
-  /** Maximum number of tokens in stock. */
+  /** Maximum number of tokens in the stock: an integer from 1 to 1e9. */
   readonly stock: number;
-  /** Tokens kept regardless of age. */
+  /** Tokens kept regardless of age: an integer from 1 to `stock`. Default 1. */
   readonly minStock?: number | undefined;
-  /** Minimum milliseconds between commands to the source. */
+  /** Minimum time between commands to the source, in milliseconds: 1 to 60,000. Default 20. */
   readonly intervalMs?: number | undefined;
-  /** Milliseconds after which unspent tokens are returned. */
+  /**
+   * Milliseconds after which unspent tokens are returned to the source: at least 10 times
+   * `intervalMs`, or Infinity. Default 50 times `intervalMs`.
+   */
   readonly maxAgeMs?: number | undefined;
   /** The behaviour while the source is unreachable. */
   readonly whenUnreachable?: 'refuse' | 'local' | undefined;
@@ -33,23 +36,10 @@ export interface FleetTermsOptions {
   readonly processes?: number | undefined;
 }
 
-/** Extracts these options from all others. */
-export function termsOptionsOf(options: FleetTermsOptions): FleetTermsOptions {
-  const { stock, minStock, intervalMs, maxAgeMs, whenUnreachable, rate, processes } = options;
-  return { stock, minStock, intervalMs, maxAgeMs, whenUnreachable, rate, processes };
-}
-
-/** Those options with their defaults. */
-export interface CompleteTerms {
-  readonly stock: number;
-  readonly minStock: number;
-  readonly intervalMs: number;
-  readonly maxAgeMs: number;
-  readonly whenUnreachable: 'refuse' | 'local';
-  /** 0 unless `whenUnreachable` is `'local'`. */
-  readonly rate: number;
-  readonly processes: number;
-}
+/** Those options with their defaults: `rate` and `processes` are 0 unless `'local'`. */
+export type CompleteTerms = {
+  readonly [Term in keyof FleetTermsOptions]-?: NonNullable<FleetTermsOptions[Term]>;
+};
 
 /** @throws RangeError, TypeError for an invalid option. */
 export function completeTerms(options: FleetTermsOptions): CompleteTerms {
@@ -59,11 +49,7 @@ export function completeTerms(options: FleetTermsOptions): CompleteTerms {
   checkNumber('intervalMs', intervalMs, { min: 1, max: 60_000 });
   const { maxAgeMs = 50 * intervalMs } = options;
   checkNumber('maxAgeMs', maxAgeMs, { min: LEAST_AGE_INTERVALS * intervalMs, orInfinity: true });
-  if (whenUnreachable !== 'refuse' && whenUnreachable !== 'local') {
-    throw new RangeError(
-      `whenUnreachable must be "refuse" or "local", got ${shown(whenUnreachable)}`,
-    );
-  }
+  checkChoice('whenUnreachable', whenUnreachable, ['refuse', 'local']);
   const isLocal = whenUnreachable === 'local';
   const rate = isLocal ? checkNumber('rate', options.rate, { min: 1e-6, max: 4e9 }) : 0;
   const processes = isLocal
@@ -72,21 +58,21 @@ export function completeTerms(options: FleetTermsOptions): CompleteTerms {
   return { stock, minStock, intervalMs, maxAgeMs, whenUnreachable, rate, processes };
 }
 
-/** @throws RangeError, TypeError for an invalid option. */
-export function termsOf(options: FleetTermsOptions): FleetTerms {
-  const { stock, minStock, intervalMs, maxAgeMs, rate, processes } = completeTerms(options);
+/** The terms in the units of a buyer. */
+export function termsOf(terms: CompleteTerms): FleetTerms {
+  const { stock, minStock, intervalMs, maxAgeMs, rate, processes } = terms;
   const share = processes === 0 ? undefined : { rate: rate / processes, burst: stock };
   return { stock, minStock, intervalUs: intervalMs * 1000, maxAgeUs: maxAgeMs * 1000, share };
 }
 
 /** @throws HandleError if a handle's terms are invalid. */
-export function readTerms(terms: unknown): FleetTerms {
+export function readTerms(terms: unknown): CompleteTerms {
   const fields = ['stock', 'minStock', 'intervalMs', 'maxAgeMs'] as const;
   const unreachable = ['whenUnreachable', 'rate', 'processes'] as const;
   const what = "the terms in a fleet bucket's handle";
   const read = readFields(what, terms, ...fields, ...unreachable);
   try {
-    return termsOf(read as unknown as FleetTermsOptions); // termsOf checks each field
+    return completeTerms(read as unknown as FleetTermsOptions); // checks each field
   } catch (cause) {
     throw new HandleError('ERR_HANDLE_INVALID', `${what} are invalid`, { cause });
   }

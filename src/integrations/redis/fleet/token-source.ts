@@ -1,4 +1,4 @@
-import { shown } from '../../../options.ts';
+import { checkFunction, shown } from '../../../options.ts';
 
 /** A remote source of tokens, to buy tokens in bulk and return unused ones. */
 export interface TokenSource {
@@ -38,14 +38,8 @@ export function checkSource(source: TokenSource): TokenSource {
   if (typeof source?.consumeOrDrain !== 'function') {
     throw new TypeError(`source must be a TokenSource, got ${shown(source)}`);
   }
-  if (typeof source.returnTokens !== 'function') {
-    throw new TypeError(
-      `source.returnTokens must be a function, got ${shown(source.returnTokens)}`,
-    );
-  }
-  if (source.wait !== undefined && typeof source.wait !== 'function') {
-    throw new TypeError(`source.wait must be a function, got ${shown(source.wait)}`);
-  }
+  checkFunction('source.returnTokens', source.returnTokens);
+  if (source.wait !== undefined) checkFunction('source.wait', source.wait);
   const { whenUnreachable = 'throw' } = source as { whenUnreachable?: unknown };
   if (whenUnreachable !== 'throw') {
     throw new RangeError(`source must have whenUnreachable "throw", got ${shown(whenUnreachable)}`);
