@@ -8,7 +8,7 @@ import { SERIES, type Series } from './metrics/series.ts';
 
 checkPeer('zerotime/prometheus', 'prom-client');
 
-export type { LimiterRegion, RegionLimiter } from './metrics/exported-limiters.ts';
+export type { LimiterRegion, RegionLimiter } from './metrics/exporting.ts';
 export type {
   CountedFleet,
   CountedLimiter,
@@ -62,10 +62,7 @@ export class LimiterMetrics extends Exporting {
     this.#names = SERIES.map(({ name }) => prefix + name);
     const taken = this.#names.find((name) => register.getSingleMetric(name) !== undefined);
     if (taken !== undefined) throw new Error(`the registry already has a metric ${taken}`);
-    for (const series of SERIES) {
-      if (series.kind === 'counter') this.#registerCounter(prefix, series);
-      else this.#registerGauge(prefix, series);
-    }
+    for (const series of SERIES) this.#export(prefix, series);
   }
 
   /** Removes these metrics from the registry. */
@@ -79,7 +76,7 @@ export class LimiterMetrics extends Exporting {
    */
   #read(): ReadonlyMap<string, Reading> {
     if (this.#readings === undefined) {
-      this.#readings = this.exported.read();
+      this.#readings = this.readAll();
       queueMicrotask(() => {
         this.#readings = undefined;
       });
@@ -87,35 +84,20 @@ export class LimiterMetrics extends Exporting {
     return this.#readings;
   }
 
-  #registerCounter(prefix: string, { name, help, value }: Series): void {
-    const counter = new Counter({
+  #export(prefix: string, { kind, name, help, value }: Series): void {
+    const options = {
       name: prefix + name,
       help,
       labelNames: ['limiter'],
       registers: [this.#register],
       collect: () => {
-        counter.reset(); // readings are totals, but a prom-client counter can only be incremented
+        metric.reset(); // readings are totals, but a prom-client counter can only be incremented
         for (const [limiter, reading] of this.#read()) {
-          const count = value(reading);
-          if (typeof count === 'number') counter.inc({ limiter }, count);
+          const found = value(reading);
+          if (typeof found === 'number') metric.inc({ limiter }, found);
         }
       },
-    });
-  }
-
-  #registerGauge(prefix: string, { name, help, value }: Series): void {
-    const gauge = new Gauge({
-      name: prefix + name,
-      help,
-      labelNames: ['limiter'],
-      registers: [this.#register],
-      collect: () => {
-        gauge.reset();
-        for (const [limiter, reading] of this.#read()) {
-          const level = value(reading);
-          if (typeof level === 'number') gauge.set({ limiter }, level);
-        }
-      },
-    });
+    };
+    const metric = kind === 'counter' ? new Counter(options) : new Gauge(options);
   }
 }

@@ -1,10 +1,32 @@
-import { ExportedLimiters, type LimiterRegion } from './exported-limiters.ts';
-import type { MeasuredLimiter } from './readings.ts';
+import { shown } from '../../options.ts';
+import {
+  checkCounts,
+  isMeasured,
+  type MeasuredLimiter,
+  type Reading,
+  safeReadingOf,
+} from './readings.ts';
 
-/** The part that all `LimiterMetrics` share: which limiters they export. */
+/** A named limiter of a region. */
+export interface RegionLimiter {
+  /** The name with which it was opened. */
+  readonly name: string;
+  /** The limiter, of any kind. */
+  readonly limiter: unknown;
+}
+
+/** A region with named limiters: a `HostRegion` of `zerotime/host`. */
+export interface LimiterRegion {
+  /** Returns its limiters. */
+  limiters(): Iterable<RegionLimiter>;
+}
+
+/** The part that all `LimiterMetrics` share: which limiters they export, by name. */
 export abstract class Exporting {
-  /** @internal */
-  protected readonly exported: ExportedLimiters = new ExportedLimiters();
+  readonly #limiters = new Map<string, MeasuredLimiter>();
+  readonly #regions: LimiterRegion[] = [];
+  /** Removed limiters of regions. */
+  readonly #removed = new Set<string>();
 
   /**
    * Exports a limiter under this name until {@link remove} is called. A bucket on a server exports
@@ -16,7 +38,15 @@ export abstract class Exporting {
    *   `zerotime/redis` answers with promises; RangeError if the name is taken.
    */
   add(name: string, limiter: MeasuredLimiter): void {
-    this.exported.add(name, limiter);
+    if (typeof name !== 'string') throw new TypeError(`name must be a string, got ${shown(name)}`);
+    if (typeof limiter?.stats !== 'function') {
+      throw new TypeError(`limiter must have a method stats, got ${shown(limiter)}`);
+    }
+    if (this.#limiters.has(name)) {
+      throw new RangeError(`name must not be in use, got ${shown(name)}`);
+    }
+    checkCounts(limiter); // throw now, not at the next collection
+    this.#limiters.set(name, limiter);
   }
 
   /**
@@ -35,7 +65,11 @@ export abstract class Exporting {
    * ```
    */
   addRegion(region: LimiterRegion): void {
-    this.exported.addRegion(region);
+    if (typeof region?.limiters !== 'function') {
+      throw new TypeError(`region must have a method limiters, got ${shown(region)}`);
+    }
+    this.#regions.push(region);
+    this.#findLimiters(region);
   }
 
   /**
@@ -43,6 +77,27 @@ export abstract class Exporting {
    * repeat its last values unless their temporality is delta.
    */
   remove(name: string): boolean {
-    return this.exported.remove(name);
+    const isKnown = this.#limiters.delete(name);
+    if (isKnown) this.#removed.add(name);
+    return isKnown;
+  }
+
+  /** Reads each limiter once, including new ones of regions. @internal */
+  protected readAll(): ReadonlyMap<string, Reading> {
+    for (const region of this.#regions) {
+      try {
+        this.#findLimiters(region);
+      } catch {
+        // A damaged region lists no new limiters. All known ones are still read.
+      }
+    }
+    return new Map([...this.#limiters].map(([name, limiter]) => [name, safeReadingOf(limiter)]));
+  }
+
+  #findLimiters(region: LimiterRegion): void {
+    for (const { name, limiter } of region.limiters()) {
+      const isNew = !this.#limiters.has(name) && !this.#removed.has(name);
+      if (isNew && isMeasured(limiter)) this.#limiters.set(name, limiter);
+    }
   }
 }

@@ -106,9 +106,8 @@ export type MeasuredLimiter =
 type RemoteStats = Omit<RedisStats, 'isReachable'> &
   Pick<FleetStats, 'purchases' | 'bought' | 'returned'>;
 
-/** The values of one limiter at one instant. A damaged limiter only has `damaged`. */
-export interface Reading extends Partial<LimiterStats & KeyedStats & ThrottleStats & RemoteStats> {
-  readonly damaged: 0 | 1;
+/** The values of one limiter at one instant, as long as it is not damaged. */
+interface State extends Partial<LimiterStats & KeyedStats & ThrottleStats & RemoteStats> {
   readonly rate?: number | undefined;
   readonly burst?: number;
   readonly available?: number;
@@ -119,6 +118,11 @@ export interface Reading extends Partial<LimiterStats & KeyedStats & ThrottleSta
   readonly oldestMs?: number;
   readonly reachable?: 0 | 1;
   readonly spans?: SpanCounts;
+}
+
+/** The values of one limiter. A damaged one only has `damaged`. */
+export interface Reading extends State {
+  readonly damaged: 0 | 1;
 }
 
 function isOnServer(limiter: MeasuredLimiter): limiter is CountedServerLimiter {
@@ -140,10 +144,11 @@ const ifCounted: Counting = (read) => {
   }
 };
 
-function readingOfFleet(fleet: CountedFleet): Reading {
-  const { threads, purchases, bought, returned, failures, isReachable, waiting } = fleet.stats();
+function stateOfFleet(fleet: CountedFleet): State {
+  const { threads, failures, isReachable, cause: _, ...counts } = fleet.stats();
   return {
-    ...{ damaged: 0, ...threads, purchases, bought, returned, waiting },
+    ...threads,
+    ...counts,
     unreachable: failures,
     reachable: isReachable ? 1 : 0,
     burst: fleet.limit,
@@ -152,48 +157,32 @@ function readingOfFleet(fleet: CountedFleet): Reading {
 }
 
 /** Reads a limiter once for all series. */
-function readingOf(limiter: MeasuredLimiter, counting = always): Reading {
+function stateOf(limiter: MeasuredLimiter, counting = always): State {
   if (isOnServer(limiter)) {
     const { isReachable, ...counts } = limiter.stats();
-    const { rate, burst } = limiter;
-    return { damaged: 0, ...counts, reachable: isReachable ? 1 : 0, rate, burst };
+    return { ...counts, reachable: isReachable ? 1 : 0, rate: limiter.rate, burst: limiter.burst };
   }
-  if ('standDown' in limiter) return readingOfFleet(limiter);
-  if ('shouldSample' in limiter) return { damaged: 0, spans: limiter.stats() };
-  if ('oldestMs' in limiter) {
-    return { damaged: 0, ...limiter.stats(), oldestMs: limiter.oldestMs };
-  }
+  if ('standDown' in limiter) return stateOfFleet(limiter);
+  if ('shouldSample' in limiter) return { spans: limiter.stats() };
+  if ('oldestMs' in limiter) return { ...limiter.stats(), oldestMs: limiter.oldestMs };
   const counts = counting(() => limiter.stats());
   if ('permits' in limiter) {
-    return {
-      damaged: 0,
-      ...(limiter.waiting === undefined ? {} : { waiting: limiter.waiting }),
-      ...counts,
-      permits: limiter.permits,
-      inUse: limiter.inUse(),
-      adaptation: limiter.adaptation,
-    };
+    const { waiting, permits, adaptation } = limiter;
+    const own = { permits, inUse: limiter.inUse(), adaptation };
+    return { ...(waiting === undefined ? {} : { waiting }), ...counts, ...own };
   }
-  if ('intervalMs' in limiter && 'for' in limiter) {
-    return { damaged: 0, ...counts, burst: limiter.limit };
-  }
+  if ('intervalMs' in limiter && 'for' in limiter) return { ...counts, burst: limiter.limit };
   const { rate } = limiter;
-  if ('for' in limiter) return { damaged: 0, ...counts, rate, burst: limiter.burst };
-  return {
-    damaged: 0,
-    ...counts,
-    rate,
-    burst: limiter.limit,
-    available: limiter.available(),
-    balance: limiter.balance?.(),
-  };
+  if ('for' in limiter) return { ...counts, rate, burst: limiter.burst };
+  const [available, balance] = [limiter.available(), limiter.balance?.()];
+  return { ...counts, rate, burst: limiter.limit, available, balance };
 }
 
 /** Throws if a limiter keeps no counts, and a TypeError if they are promises. */
 export function checkCounts(limiter: MeasuredLimiter): void {
   if (isOnServer(limiter)) return;
   checkAtOnce('limiter', limiter, [limiter.stats()]);
-  checkAtOnce('limiter', limiter, Object.values(readingOf(limiter)));
+  checkAtOnce('limiter', limiter, Object.values(stateOf(limiter)));
 }
 
 /**
@@ -202,13 +191,13 @@ export function checkCounts(limiter: MeasuredLimiter): void {
  */
 export function safeReadingOf(limiter: MeasuredLimiter, counting = always): Reading {
   try {
-    return readingOf(limiter, counting);
+    return { damaged: 0, ...stateOf(limiter, counting) };
   } catch {
     return { damaged: 1 };
   }
 }
 
-/** Whether a limiter of a region has what {@link readingOf} reads, apart from counts. Throws if damaged. */
+/** Whether a limiter of a region has what {@link stateOf} reads, apart from counts. Throws if damaged. */
 function isReadable(limiter: unknown): limiter is MeasuredLimiter {
   const { stats, limit, burst, permits } = limiter as Partial<CountedLimiter & CountedSemaphore> & {
     readonly burst?: number;
@@ -220,7 +209,7 @@ function isReadable(limiter: unknown): limiter is MeasuredLimiter {
 export function isMeasured(limiter: unknown): limiter is MeasuredLimiter {
   try {
     if (!isReadable(limiter)) return false;
-    readingOf(limiter); // it has the methods
+    stateOf(limiter); // it has the methods
     return true;
   } catch (error) {
     if (error instanceof HandleError) return true; // damaged

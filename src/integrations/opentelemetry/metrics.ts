@@ -12,7 +12,7 @@ import { checkPeer } from '../../peers.ts';
 import { Exporting } from '../metrics/exporting.ts';
 import { SERIES, type Series } from '../metrics/series.ts';
 
-export type { LimiterRegion, RegionLimiter } from '../metrics/exported-limiters.ts';
+export type { LimiterRegion, RegionLimiter } from '../metrics/exporting.ts';
 export type {
   CountedFleet,
   CountedLimiter,
@@ -94,7 +94,7 @@ export class LimiterMetrics extends Exporting {
   }
 
   #observeAll(result: BatchObservableResult): void {
-    for (const [name, reading] of this.exported.read()) {
+    for (const [name, reading] of this.readAll()) {
       const attributes = { [NAME]: name };
       for (const { observable, value } of this.#instruments) {
         const found = value(reading);
