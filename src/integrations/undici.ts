@@ -7,11 +7,8 @@ import {
   OUTGOING_OPTIONS,
   type OutgoingOptions,
 } from './outgoing/options.ts';
-import type { Turn } from './outgoing/turn.ts';
-import { Turns } from './outgoing/turns.ts';
-import { onBodyError } from './undici/body.ts';
-import { Pending } from './undici/pending.ts';
-import { watched } from './undici/watched.ts';
+import { type Turn, Turns } from './outgoing/turns.ts';
+import { onBodyError, Pending, watched } from './undici/handlers.ts';
 
 // Entry point `zerotime/undici`. Imports only types from undici: you create the dispatcher.
 

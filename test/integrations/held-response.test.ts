@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Semaphore, TokenBucket } from '../../src/index.ts';
 import { rateLimitedFetch } from '../../src/integrations/fetch.ts';
-import { retryAfterMs } from '../../src/integrations/outgoing/retry-after.ts';
+import { retryAfterMs } from '../../src/integrations/outgoing/turns.ts';
 import { Api } from '../support/api.ts';
 import { until } from '../support/throttled.ts';
 

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { Dispatcher } from 'undici';
 import { expect, test } from 'vitest';
 import { ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
-import type { Handler } from '../../src/integrations/undici/watched.ts';
+import type { Handler } from '../../src/integrations/undici/handlers.ts';
 import { type RateLimitOptions, rateLimit } from '../../src/integrations/undici.ts';
 import { settled } from '../support/settled.ts';
 

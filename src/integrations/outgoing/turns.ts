@@ -1,11 +1,80 @@
 import { RateLimitError } from '../../errors.ts';
 import type { Key } from '../../kernel/keyed/hash.ts';
+import type { CallOutcome } from '../../limiters/adaptation.ts';
 import { isKeyed } from '../../limiters/limiter.ts';
 import { Lane, meet, meetNow, within } from '../../limiters/meeting.ts';
+import { outcomeOfError, type Permit } from '../../limiters/permit.ts';
 import { queueFull, timedOut } from '../../limiters/waiting.ts';
 import type { Outgoing, OutgoingLimiter } from './options.ts';
-import { type Answer, retryAfterMs } from './retry-after.ts';
-import { Turn } from './turn.ts';
+
+/** The parts of a response that ask the client to slow down. */
+export interface Answer {
+  /** The status code. */
+  readonly status: number;
+  /** `Retry-After`: seconds, or an HTTP-date. */
+  readonly retryAfter: string | undefined;
+  /** `Date`: the server's clock at the time of the response. */
+  readonly date: string | undefined;
+}
+
+const SECONDS = /^\s*\d+(\.\d+)?\s*$/;
+/** All three forms of RFC 9110 begin with a weekday. `Date.parse` would also accept "-5". */
+const DATE = /^\s*(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/;
+
+function dateMs(text: string | undefined): number {
+  if (text === undefined || !DATE.test(text)) return Number.NaN;
+  // The oldest form has no zone but is also in GMT.
+  return Date.parse(text.includes('GMT') ? text : `${text} GMT`);
+}
+
+/**
+ * The delay that a server asks for, in milliseconds >= 0; undefined without one. A date is relative
+ * to the server's own `Date`, so the clocks need not agree.
+ */
+export function retryAfterMs({ retryAfter, date }: Omit<Answer, 'status'>): number | undefined {
+  if (retryAfter === undefined) return undefined;
+  if (SECONDS.test(retryAfter)) return Number(retryAfter) * 1000;
+  const untilMs = dateMs(retryAfter);
+  if (Number.isNaN(untilMs)) return undefined;
+  const sinceMs = dateMs(date);
+  return Math.max(0, untilMs - (Number.isNaN(sinceMs) ? Date.now() : sinceMs));
+}
+
+/** The outcome of a request for a semaphore that adapts: 429 and 503 say that it was too much. */
+function outcomeOfStatus(status: number): CallOutcome {
+  return status === 429 || status === 503 ? 'dropped' : 'ok';
+}
+
+/** The right to send one request: its token is spent, and its permit must be returned. */
+export class Turn {
+  #permit: Permit | undefined;
+  #outcome: CallOutcome = 'ignore';
+
+  constructor(permit: Permit | undefined) {
+    this.#permit = permit;
+  }
+
+  /** Notes the status of the response, for the outcome. */
+  answered(status: number): void {
+    this.#outcome = outcomeOfStatus(status);
+  }
+
+  /** Notes that the request has failed. */
+  failed(error: unknown): void {
+    this.#outcome = outcomeOfError(error);
+  }
+
+  /** Returns the permit. Further calls have no effect. */
+  release(): void {
+    const permit = this.#permit;
+    this.#permit = undefined;
+    try {
+      permit?.release({ outcome: this.#outcome });
+    } catch {
+      // The permit expired after `holdMs`. That must not fail the request.
+    }
+  }
+}
 
 /** Undefined if all requests share one key. */
 type MaybeKey = Key | undefined;

@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import type { Answer } from '../outgoing/retry-after.ts';
+import type { Answer } from '../outgoing/turns.ts';
 
 /** An undici handler. */
 export type Handler = Parameters<Dispatcher['dispatch']>[1];
@@ -20,7 +20,7 @@ export interface Watcher {
 }
 
 /** Whether the handler has the methods of undici 7 and 8, rather than undici 6. */
-export function isModern(handler: Handler): boolean {
+function isModern(handler: Handler): boolean {
   return typeof handler.onRequestStart === 'function';
 }
 
@@ -97,4 +97,75 @@ function legacy(handler: Handler & Undeclared, watcher: Watcher): Handler & Unde
     onBodySent: (size, total) => handler.onBodySent?.(size, total),
     onRequestSent: () => handler.onRequestSent?.(),
   };
+}
+
+type Body = Dispatcher.DispatchOptions['body'];
+
+/**
+ * Calls `listener` if a stream body fails: undici only listens once the request starts, and an
+ * error without a listener ends the process. Returns a function that removes the listener.
+ */
+export function onBodyError(body: Body, listener: (error: Error) => void): () => void {
+  if (typeof body !== 'object' || body === null || !('on' in body)) return () => undefined;
+  body.on('error', listener);
+  return () => void body.off('error', listener);
+}
+
+/**
+ * The controller with which a handler can abort its waiting request. When the request starts,
+ * undici passes another one, as it does for repeated requests.
+ */
+export class Pending implements Dispatcher.DispatchController {
+  rawHeaders = null;
+  rawTrailers = null;
+  paused = false;
+  readonly #handler: Handler;
+  readonly #end = new AbortController();
+  #abortStarted: ((reason: Error) => void) | undefined;
+
+  constructor(handler: Handler) {
+    this.#handler = handler;
+  }
+
+  /** Aborts with the reason of {@link abort}. */
+  get signal(): AbortSignal {
+    return this.#end.signal;
+  }
+
+  get aborted(): boolean {
+    return this.signal.aborted;
+  }
+
+  get reason(): Error | null {
+    return this.signal.reason ?? null;
+  }
+
+  abort(reason?: Error): void {
+    const isFirst = !this.aborted;
+    this.#end.abort(reason);
+    if (isFirst) this.#abortStarted?.(this.signal.reason);
+  }
+
+  pause(): void {}
+
+  resume(): void {}
+
+  /** Passes this controller to the handler, which may abort from now on. */
+  announce(): void {
+    if (isModern(this.#handler)) this.#handler.onRequestStart?.(this, null);
+    else this.#handler.onConnect?.((reason) => this.abort(reason));
+  }
+
+  /** Forwards aborts to the started request. */
+  started(abort: (reason: Error) => void): void {
+    this.#abortStarted = abort;
+    if (this.aborted) abort(this.signal.reason);
+  }
+
+  /** Fails the request before it has started. */
+  fail(error: unknown): void {
+    // Undici's types require an Error, but a signal's reason may be anything.
+    if (isModern(this.#handler)) this.#handler.onResponseError?.(this, error as Error);
+    else this.#handler.onError?.(error as Error);
+  }
 }
