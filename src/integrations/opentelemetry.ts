@@ -4,7 +4,6 @@
 import { checkPeer } from '../peers.ts';
 
 export type { SamplingIntent } from './opentelemetry/consistent-decisions.ts';
-export type { ConsistentSamplerOptions, OperationOf } from './opentelemetry/consistent-options.ts';
 export { ConsistentRateLimitingSampler } from './opentelemetry/consistent-sampler.ts';
 export type { MinimaHandle } from './opentelemetry/minima.ts';
 export { RateLimitingSampler, type SpanLimiter } from './opentelemetry/rate-limiting-sampler.ts';
@@ -17,6 +16,8 @@ export type {
 export { RemoteSampler } from './opentelemetry/remote/remote-sampler.ts';
 export { samplerFrom } from './opentelemetry/sampler-from.ts';
 export type {
+  ConsistentSamplerOptions,
+  OperationOf,
   SamplerChange,
   SamplerHandle,
   SamplerOptions,

@@ -11,13 +11,9 @@ import {
   type TraceState,
   trace,
 } from '@opentelemetry/api';
-import {
-  type ConsistentSamplerOptions,
-  choice,
-  type OperationOf,
-  operationOf,
-} from './consistent-options.ts';
+import { checkChoice } from '../../options.ts';
 import { changed, DROP, FOLLOWED, kept } from './results.ts';
+import { type ConsistentSamplerOptions, type OperationOf, operationOf } from './sampler-options.ts';
 import { COUNTED, REFUSED, type SharedSampling, UNMET } from './shared-sampling.ts';
 import { DIGITS, integerOf, reaches } from './threshold.ts';
 import { readState, type SamplingState } from './trace-state.ts';
@@ -62,10 +58,11 @@ export abstract class ConsistentDecisions implements Sampler {
   /** @internal */
   protected constructor(sampling: SharedSampling, options: ConsistentSamplerOptions) {
     this.#sampling = sampling;
-    this.#follows = choice('children', options.children, ['follow', 'decide']) === 'follow';
-    this.#isExplicit =
-      choice('randomness', options.randomness, ['trace-id', 'explicit']) === 'explicit';
-    this.#operationOf = operationOf(options.operation);
+    const { children = 'follow', randomness = 'trace-id', operation } = options;
+    this.#follows = checkChoice('children', children, ['follow', 'decide']) === 'follow';
+    checkChoice('randomness', randomness, ['trace-id', 'explicit']);
+    this.#isExplicit = randomness === 'explicit';
+    this.#operationOf = operationOf(operation);
   }
 
   /** Decides on a span. The SDK calls this when a span starts. */

@@ -1,8 +1,9 @@
 import { checkOptions, joined } from '../../known-options.ts';
 import { checkMade } from '../../options.ts';
 import { ConsistentDecisions } from './consistent-decisions.ts';
-import { CHOICES, type ConsistentSamplerOptions } from './consistent-options.ts';
 import {
+  CHOICES,
+  type ConsistentSamplerOptions,
   SAMPLER_OPTIONS,
   type SamplerChange,
   type SamplerHandle,

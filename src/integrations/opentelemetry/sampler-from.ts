@@ -1,11 +1,10 @@
 import type * as WorkerThreads from 'node:worker_threads';
 import { nodeModule, variable } from '../../memory/runtime.ts';
 import { checkNumber, shown } from '../../options.ts';
-import type { ConsistentSamplerOptions } from './consistent-options.ts';
 import { ConsistentRateLimitingSampler } from './consistent-sampler.ts';
 import type { RemoteSamplerHandle } from './remote/remote-options.ts';
 import { RemoteSampler } from './remote/remote-sampler.ts';
-import type { SamplerHandle } from './sampler-options.ts';
+import type { ConsistentSamplerOptions, SamplerHandle } from './sampler-options.ts';
 
 type AnyHandle = SamplerHandle | RemoteSamplerHandle;
 

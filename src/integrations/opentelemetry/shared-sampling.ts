@@ -8,7 +8,7 @@ import {
   openArrivalsCell,
 } from '../../kernel/arrivals/host.ts';
 import { TokenBucket } from '../../limiters/token-bucket.ts';
-import { nonceOf } from '../../memory/cell.ts';
+import { type CellPlace, nonceOf } from '../../memory/cell.ts';
 import { readFields } from '../../memory/handle.ts';
 import { Region } from '../../memory/region.ts';
 import { memoryOf } from '../../memory/shared-memory.ts';
@@ -95,7 +95,7 @@ function reportUs({ smoothingMs }: HostedArrivals): number {
 export class SharedSampling {
   readonly #bucket: TokenBucket;
   readonly #arrivals: HostedArrivals;
-  readonly #place: { readonly offset: number; readonly nonce: number };
+  readonly #cell: CellPlace;
   readonly #minima: Minima | undefined;
   readonly #policy: Policy | undefined;
   readonly #clock: Clock;
@@ -121,13 +121,13 @@ export class SharedSampling {
   private constructor(
     bucket: TokenBucket,
     arrivals: HostedArrivals,
-    place: { readonly offset: number; readonly nonce: number },
+    cell: CellPlace,
     minima: Minima | undefined,
     policy: Policy | undefined,
   ) {
     this.#bucket = bucket;
     this.#arrivals = arrivals;
-    this.#place = place;
+    this.#cell = cell;
     this.#minima = minima;
     this.#policy = policy;
     this.isPerOperation = minima !== undefined || policy !== undefined;
@@ -146,11 +146,10 @@ export class SharedSampling {
     };
     const bucket = TokenBucket.create({ ...limit, ...chosen, region });
     const cell = createArrivalsCell({ originUs: bucket.clock.now(), smoothingMs }, region);
-    const place = { offset: cell.offset, nonce: nonceOf(cell) };
     const given = options.region === undefined ? chosen : { ...chosen, region };
     const arrivals = openArrivals(cell, kernel);
     const minima = minimum && Minima.create(minimum, limit, given, reportUs(arrivals));
-    return new SharedSampling(bucket, arrivals, place, minima, policy);
+    return new SharedSampling(bucket, arrivals, cell, minima, policy);
   }
 
   /** @throws HandleError if `handle` is not a sampler's, or its memory is damaged. */
@@ -168,13 +167,13 @@ export class SharedSampling {
     const arrivals = openArrivals(cell, kernel);
     const minima =
       fields.minima === undefined ? undefined : Minima.attach(fields.minima, reportUs(arrivals));
-    const place = { offset: cell.offset, nonce: nonceOf(cell) };
-    return new SharedSampling(bucket, arrivals, place, minima, policy);
+    return new SharedSampling(bucket, arrivals, cell, minima, policy);
   }
 
   get handle(): SamplerHandle {
+    const cell = { offset: this.#cell.offset, nonce: nonceOf(this.#cell) };
     const minima = this.#minima && { minima: this.#minima.handle };
-    return { zerotime: 'sampler', bucket: this.#bucket.handle, ...this.#place, ...minima };
+    return { zerotime: 'sampler', bucket: this.#bucket.handle, ...cell, ...minima };
   }
 
   /** The limit in force, in spans per second. */

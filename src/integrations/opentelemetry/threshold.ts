@@ -5,17 +5,14 @@ const PRECISION = 4;
 const STEPS = 16 ** PRECISION;
 const LEAST = 2 ** -56;
 
-const [ZERO, NINE, A] = [48, 57, 97];
+/** The letters of 0 and a: those of digits are below those of a to f. */
+const [ZERO, A] = [48, 97];
 const F = 15;
 /** OR with this makes a letter lower-case and leaves a digit unchanged. */
 const SMALL = 0x20;
 
 function letterOf(digit: number): number {
   return digit < 10 ? ZERO + digit : A + digit - 10;
-}
-
-function digitOf(letter: number): number {
-  return letter <= NINE ? letter - ZERO : letter - A + 10;
 }
 
 /**
@@ -100,8 +97,8 @@ export function integerOf(th: string): bigint {
 /** Whether randomness reaches a `th`. Both are hexadecimal. */
 export function reaches(randomness: string, from: number, th: string): boolean {
   for (let at = 0; at < th.length; at++) {
-    const digit = digitOf(randomness.charCodeAt(from + at) | SMALL);
-    const least = digitOf(th.charCodeAt(at) | SMALL);
+    const digit = randomness.charCodeAt(from + at) | SMALL;
+    const least = th.charCodeAt(at) | SMALL;
     if (digit !== least) return digit > least;
   }
   return true;

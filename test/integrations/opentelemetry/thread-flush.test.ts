@@ -6,7 +6,7 @@ import { json } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import type * as WorkerThreads from 'node:worker_threads';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { ThreadFlush } from '../../../src/integrations/opentelemetry/thread-flush.ts';
+import { ThreadFlush } from '../../../src/integrations/opentelemetry/registration.ts';
 import { urlOf } from '../../support/frameworks.ts';
 import { IN_FULL } from '../../support/random.ts';
 

@@ -2,15 +2,15 @@ import { HandleError } from '../../../errors.ts';
 import { joined, type Known } from '../../../known-options.ts';
 import { readFields } from '../../../memory/handle.ts';
 import { checkNumber, checkObject, shown } from '../../../options.ts';
-import { CHOICES, type ConsistentSamplerOptions } from '../consistent-options.ts';
 import {
   burstOf,
+  CHOICES,
+  type ConsistentSamplerOptions,
   type SamplerHandle,
   type SamplerOptions,
   type SamplerStats,
 } from '../sampler-options.ts';
-import type { Polling } from './strategy-polls.ts';
-import { httpModule } from './strategy-request.ts';
+import { httpModule, type Polling } from './strategy-polls.ts';
 
 /** Options of {@link RemoteSampler.create} that apply to all threads. */
 export interface RemoteOptions
@@ -164,12 +164,6 @@ export function settingsOf(options: RemoteOptions): RemoteSettings {
 
 export function initialOf({ initialProbability = INITIAL }: RemoteOptions): number {
   return checkNumber('initialProbability', initialProbability, { min: 0, max: 1 });
-}
-
-/** @throws TypeError if the option is not a function. */
-export function checkOnError({ onError }: RemoteSamplerOptions): RemoteSamplerOptions['onError'] {
-  if (onError === undefined || typeof onError === 'function') return onError;
-  throw new TypeError(`onError must be a function, got ${shown(onError)}`);
 }
 
 /** @throws HandleError if `handle` is not a remote sampler's. */

@@ -1,12 +1,11 @@
 import { diag } from '@opentelemetry/api';
 import { checkOptions } from '../../../known-options.ts';
-import { checkMade } from '../../../options.ts';
+import { checkFunction, checkMade } from '../../../options.ts';
 import { ConsistentDecisions } from '../consistent-decisions.ts';
 import { burstOf, minimumLimit } from '../sampler-options.ts';
 import { SharedSampling } from '../shared-sampling.ts';
 import {
   ALL_REMOTE_OPTIONS,
-  checkOnError,
   initialOf,
   REMOTE_CHOICES,
   type RemoteOptions,
@@ -18,8 +17,7 @@ import {
   settingsOf,
 } from './remote-options.ts';
 import type { Strategy } from './strategy.ts';
-import { StrategyBoard } from './strategy-board.ts';
-import { StrategyPolicy } from './strategy-policy.ts';
+import { StrategyBoard, StrategyPolicy } from './strategy-board.ts';
 import { StrategyPolls } from './strategy-polls.ts';
 
 /** The parts that the threads of a remote sampler share. */
@@ -45,8 +43,13 @@ function obey({ board, sampling, settings }: Shared, strategy: Strategy): void {
   board.write(text);
 }
 
-/** Reports errors to `onError` or to `diag`. Never throws. */
-function reporter(onError: RemoteSamplerOptions['onError']): (error: unknown) => void {
+/**
+ * Reports errors to `onError` or to `diag`, never throwing.
+ *
+ * @throws TypeError if `onError` is not a function.
+ */
+function reporter({ onError }: RemoteSamplerOptions): (error: unknown) => void {
+  if (onError !== undefined) checkFunction('onError', onError);
   return (error) => {
     try {
       if (onError === undefined) diag.warn('zerotime: no new sampling strategy', error);
@@ -95,7 +98,7 @@ export class RemoteSampler extends ConsistentDecisions {
     this.#shared = shared;
     this.#polls = new StrategyPolls(shared.board, shared.settings, {
       apply: (strategy) => obey(shared, strategy),
-      report: reporter(checkOnError(options)),
+      report: reporter(options),
     });
     this.#polls.start();
   }

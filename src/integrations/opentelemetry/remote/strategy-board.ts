@@ -2,6 +2,10 @@ import { HandleError } from '../../../errors.ts';
 import { STRATEGY_BOARD, STRATEGY_PLACE } from '../../../memory/layout/strategy.ts';
 import { sharedBytes } from '../../../memory/shared-memory.ts';
 import { systemClock } from '../../../time/system-clock.ts';
+import { byProbability } from '../results.ts';
+import type { Chance, Policy } from '../shared-sampling.ts';
+import { Threshold } from '../threshold.ts';
+import type { Strategy } from './strategy.ts';
 
 const PLACES = 2;
 /** Writing takes less time. A thread that holds the board longer was terminated while writing. */
@@ -147,5 +151,58 @@ export class StrategyBoard {
 
   fail(): void {
     Atomics.add(this.#i32, STRATEGY_BOARD.failures >> 2, 1);
+  }
+}
+
+/** The limit alone decides. */
+const ALWAYS: Chance = { threshold: new Threshold(), attributes: undefined };
+
+function chanceOf(probability: number): Chance | undefined {
+  if (probability === 0) return undefined;
+  const threshold = new Threshold();
+  threshold.set(probability);
+  return { threshold, attributes: byProbability(probability) };
+}
+
+/** One thread's copy of the strategy on a board. */
+export class StrategyPolicy implements Policy {
+  readonly #board: StrategyBoard;
+  #version = 0;
+  #default: Chance | undefined;
+  /** Null if the operation's probability is 0. */
+  #chances = new Map<string, Chance | null>();
+  hasMinima = false;
+
+  constructor(board: StrategyBoard) {
+    this.#board = board;
+    this.hasChanged();
+  }
+
+  /** Reads the strategy if it has changed. If it cannot be read, the last one stays in force. */
+  hasChanged(): boolean {
+    const { version } = this.#board;
+    if (version === this.#version) return false;
+    this.#version = version;
+    const text = this.#board.read();
+    if (text === undefined) return false;
+    this.#obey(JSON.parse(text) as Strategy); // checked before it was written, and complete
+    return true;
+  }
+
+  #obey({ probability, minimum, operations }: Strategy): void {
+    this.#default = probability === undefined ? ALWAYS : chanceOf(probability);
+    this.#chances = new Map(operations.map(([name, own]) => [name, chanceOf(own) ?? null]));
+    this.hasMinima = minimum > 0;
+  }
+
+  chanceOf(operation: string): Chance | undefined {
+    if (this.#chances.size === 0) return this.#default;
+    const own = this.#chances.get(operation);
+    return own === undefined ? this.#default : (own ?? undefined);
+  }
+
+  /** The default probability, for operations without their own. */
+  get probability(): number {
+    return this.#default?.threshold.probability ?? 0;
   }
 }

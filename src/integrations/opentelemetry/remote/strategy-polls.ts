@@ -1,11 +1,77 @@
+import type * as Http from 'node:http';
+import { context, createContextKey, ROOT_CONTEXT } from '@opentelemetry/api';
+import { nodeModule } from '../../../memory/runtime.ts';
 import { systemClock } from '../../../time/system-clock.ts';
 import { type Strategy, strategyIn } from './strategy.ts';
 import type { StrategyBoard } from './strategy-board.ts';
-import { ask, type StrategyRequest } from './strategy-request.ts';
 
 /** The source of strategies and the polling interval. */
-export interface Polling extends StrategyRequest {
+export interface Polling {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+  readonly maxBytes: number;
   readonly pollMs: number;
+}
+
+const OK = 200;
+/** The context key of `suppressTracing` of `@opentelemetry/core`. */
+const SUPPRESSED = 'OpenTelemetry SDK Context Key SUPPRESS_TRACING';
+
+/** The Node.js module for a URL's protocol; undefined if there is none. */
+export function httpModule(url: string): Pick<typeof Http, 'get'> | undefined {
+  return nodeModule(url.startsWith('https:') ? 'https' : 'http');
+}
+
+/**
+ * Sends one request, without a span. Neither the connection nor the timer keeps the process
+ * running.
+ *
+ * @throws Error if the response is late, incomplete, too long or not a success.
+ */
+function ask({ url, headers, timeoutMs, maxBytes }: Polling): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const http = httpModule(url);
+    if (http === undefined) throw new Error('node:http is not available');
+    const options = {
+      // One connection per request: none stays open until the next.
+      agent: false,
+      headers: { accept: 'application/json', ...headers },
+    };
+    // Don't inherit the context in which the sampler was created, such as a request.
+    const untraced = ROOT_CONTEXT.setValue(createContextKey(SUPPRESSED), true);
+    const request = context.with(untraced, () => http.get(url, options));
+    const fail = (message: string) => {
+      reject(new Error(message));
+      request.destroy();
+    };
+    const timer = setTimeout(() => fail(`no response within ${timeoutMs} ms`), timeoutMs);
+    timer.unref();
+    request.on('socket', (socket) => socket.unref());
+    request.on('error', reject);
+    request.on('close', () => clearTimeout(timer));
+    request.on('response', (response) => {
+      // Also emitted if the connection breaks.
+      response.on('error', reject);
+      if (response.statusCode !== OK) {
+        fail(`the server responded with status ${response.statusCode}`);
+        return;
+      }
+      const parts: Uint8Array[] = [];
+      let bytes = 0;
+      response.on('data', (part: Uint8Array) => {
+        bytes += part.length;
+        if (bytes > maxBytes) fail(`the response is longer than ${maxBytes} bytes`);
+        else parts.push(part);
+      });
+      response.on('end', () => resolve(textOf(parts)));
+    });
+  });
+}
+
+function textOf(parts: readonly Uint8Array[]): string {
+  const decoder = new TextDecoder();
+  return parts.map((part) => decoder.decode(part, { stream: true })).join('') + decoder.decode();
 }
 
 /** Handlers of the responses. */
