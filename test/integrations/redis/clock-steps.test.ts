@@ -9,12 +9,18 @@ import { connectionOfTest, serverOfSuite } from './suite-server.ts';
 const HOUR_US = 3600e6;
 const NOW_US = 1_705_509_033_000_000;
 
+const FAST = { rate: 10, burst: 10 };
+const LIMITS = [
+  ['one limit', FAST],
+  ['several limits', { limits: [{ rate: 1e-3, burst: 1000 }, FAST] }],
+] as const;
+
 describe.skipIf(LACKS_REDIS)("when the server's clock is set", () => {
   const connection = connectionOfTest(serverOfSuite());
 
-  test('back, time continues from where it was', async () => {
+  test.each(LIMITS)('back, time continues from where it was, under %s', async (_, limit) => {
     let nowUs = NOW_US;
-    const bucket = remote(connection, { rate: 10, burst: 10 }, () => nowUs);
+    const bucket = remote(connection, limit, () => nowUs);
     expect(await bucket.drain(100)).toBe(10);
     for (let i = 0; i < 5; i++) {
       nowUs -= HOUR_US;
@@ -24,9 +30,9 @@ describe.skipIf(LACKS_REDIS)("when the server's clock is set", () => {
     }
   });
 
-  test('forward, the bucket is full and no fuller', async () => {
+  test.each(LIMITS)('forward, the bucket is full and no fuller, under %s', async (_, limit) => {
     let nowUs = NOW_US;
-    const bucket = remote(connection, { rate: 10, burst: 10 }, () => nowUs);
+    const bucket = remote(connection, limit, () => nowUs);
     expect(await bucket.drain(100)).toBe(10);
     nowUs += 9000 * HOUR_US;
     expect(await bucket.drain(100)).toBe(10);

@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { HandleError, ManualClock, type Region, TokenBucket } from '../../../src/index.ts';
 import { Stock } from '../../../src/integrations/redis/fleet/stock.ts';
-import { type FleetBucket, FleetSpender } from '../../../src/integrations/redis.ts';
+import { FleetBucket, type FleetHandle, FleetSpender } from '../../../src/integrations/redis.ts';
+import { FLEET_CELL, FLEET_STOCK } from '../../../src/memory/layout/fleet.ts';
+import { replaceExchanges } from '../../support/replaced-exchanges.ts';
 import { CLOSED, Market } from './fleet-market.ts';
 
 describe('a fleet bucket with a name', () => {
@@ -126,5 +129,165 @@ describe('a fleet bucket with a name', () => {
     expect(b.asked.length).toBeGreaterThan(0);
     await expect(failing.close()).rejects.toBe(reason);
     await other.close();
+  });
+
+  test('throws for other options than those of its name, and changes nothing', async () => {
+    const market = new Market({ rate: 1000, burst: 1000 });
+    const source = market.source();
+    const local = { whenUnreachable: 'local', rate: 10, processes: 2 } as const;
+    const fleet = await market.open(source, { intervalMs: 10, maxAgeMs: 100, ...local });
+    const wrong: readonly [object, string][] = [
+      [{ stock: 200 }, 'stock 100, the options say 200'],
+      [{ minStock: 5 }, 'minStock 1, the options say 5'],
+      [{ intervalMs: 11 }, 'intervalMs 10, the options say 11'],
+      [{ maxAgeMs: Number.POSITIVE_INFINITY }, 'maxAgeMs 100, the options say Infinity'],
+      [{ whenUnreachable: 'refuse' }, 'whenUnreachable "local", the options say "refuse"'],
+      [{ ...local, rate: 11 }, 'rate 10, the options say 11'],
+      [{ ...local, processes: 3 }, 'processes 2, the options say 3'],
+      [{ stats: true }, 'stats false, the options say true'],
+      [{ stock: 200, onMismatch: 'reconfigure' }, 'stock 100, the options say 200'],
+      [{ clock: ManualClock.open(market.region, 'other') }, 'clock "manual"'],
+    ];
+    for (const [options, message] of wrong) {
+      const failure = market.open(source, options);
+      await expect(failure).rejects.toThrow(`the limiter "hot" has ${message}`);
+      await expect(failure).rejects.toMatchObject({ code: 'ERR_NAME_MISMATCH' });
+    }
+    const kept = await market.open(source, { stock: 200, onMismatch: 'keep' });
+    expect(kept.limit).toBe(100);
+    const same = await market.open(source, { intervalMs: 10, ...local });
+    for (const one of [same, kept, fleet]) await one.close();
+  });
+
+  test('ignores the local share in every opener while it refuses', async () => {
+    const market = new Market({ rate: 1000, burst: 1000 });
+    const refuse = { whenUnreachable: 'refuse', rate: 10, processes: 2 } as object;
+    const first = await market.open(market.source(), refuse);
+    const second = await market.open(market.source(), refuse);
+    expect(second.handle.offset).toBe(first.handle.offset);
+    for (const one of [first, second]) await one.close();
+  });
+
+  test('is no other limiter', async () => {
+    const market = new Market({ rate: 1000, burst: 1000 });
+    const source = market.source();
+    const limit = { rate: 1, burst: 1 };
+    TokenBucket.open(market.region, 'bucket', limit);
+    await expect(market.open(source, {}, 'bucket')).rejects.toThrow(
+      /^the limiter "bucket" has kind "token-bucket", the options say "fleet-bucket"$/,
+    );
+    const fleet = await market.open(source);
+    expect(() => TokenBucket.open(market.region, 'hot', limit)).toThrow(
+      /^the limiter "hot" has kind/,
+    );
+    await fleet.close();
+  });
+
+  test('names each invalid option before it takes the name', async () => {
+    const market = new Market({ rate: 1000, burst: 1000 });
+    const source = market.source();
+    const wrong: readonly [object, RegExp][] = [
+      [{ stock: 0 }, /^stock must be/],
+      [{ source: {} }, /^source must be a TokenSource/],
+      [{ random: 5 }, /^random must be a function, got 5$/],
+      [{ onMismatch: 'ignore' }, /^onMismatch must be one of/],
+      [{ region: market.region }, /^give the region once, before the name$/],
+      [{ sauce: 1 }, /^options has no option "sauce"; did you mean source\?$/],
+      [{ clock: ManualClock.create() }, /^the ManualClock of a named limiter must be/],
+    ];
+    for (const [options, message] of wrong) {
+      await expect(market.open(source, options)).rejects.toThrow(message);
+    }
+    const nowhere = FleetBucket.open({} as Region, 'hot', { source, stock: 5 });
+    await expect(nowhere).rejects.toThrow(/^region must be a Region/);
+    const fleet = await market.open(source, { stock: 50 });
+    expect(fleet.limit).toBe(50);
+    await fleet.close();
+  });
+
+  test('reads the system clock by default', async () => {
+    const market = new Market({ rate: 1000, burst: 1000 });
+    const source = market.source();
+    const fleet = await FleetBucket.open(market.region, 'hot', { source, stock: 10 });
+    expect(fleet.clock.name).toBe('system');
+    expect(await fleet.wait(1)).toEqual({ waitedMs: 0 });
+    await fleet[Symbol.asyncDispose]();
+  });
+});
+
+describe('the handle of a fleet bucket with a name', () => {
+  test('needs no terms, which JSON would change', async () => {
+    const market = new Market({ rate: 1000, burst: 1000 });
+    const source = market.source();
+    const fleet = await market.open(source, { maxAgeMs: Number.POSITIVE_INFINITY, minStock: 9 });
+    const { terms, ...handle } = fleet.handle;
+    expect(terms).toMatchObject({ stock: 100, maxAgeMs: Number.POSITIVE_INFINITY });
+    expect(Object.keys(handle).sort()).toEqual(['bucket', 'clock', 'offset', 'zerotime']);
+    const b = market.source();
+    const spender = FleetSpender.attach(handle as FleetHandle, { source: b, random: () => 0 });
+    expect(spender.clock).toBeInstanceOf(ManualClock);
+    expect(spender.handle.terms).toEqual(terms);
+    expect(spender.consumeOrDrain(20)).toBe(9);
+    await fleet.close();
+    await market.passUntil(() => b.asked.length > 0, 'it takes over');
+    await spender.standDown();
+  });
+
+  test('is checked', async () => {
+    const market = new Market({ rate: 1000, burst: 1000 });
+    const source = market.source();
+    const fleet = await market.open(source);
+    const other = await market.open(source, {}, 'other');
+    const { handle } = fleet;
+    const wrong = [
+      { ...handle, offset: handle.bucket.offset },
+      { ...handle, offset: 'here' },
+      { ...handle, offset: 2 ** 30 },
+      { ...handle, offset: undefined },
+      { ...handle, bucket: other.handle.bucket },
+      { ...handle, zerotime: 'region' },
+    ];
+    for (const value of wrong) {
+      expect(() => FleetSpender.attach(value as FleetHandle)).toThrow(HandleError);
+    }
+    await fleet.close();
+    await other.close();
+  });
+
+  test('of a damaged stock opens nothing', async () => {
+    const market = new Market({ rate: 1000, burst: 1000 });
+    const source = market.source();
+    const fleet = await market.open(source);
+    const { handle } = fleet;
+    await fleet.close();
+    const cell = handle.offset ?? 0;
+    market.region.f64[(cell + FLEET_CELL.minStock) >> 3] = Number.NaN;
+    const damaged = { code: 'ERR_REGION_DAMAGED' };
+    expect(() => FleetSpender.attach(handle)).toThrow(expect.objectContaining(damaged));
+    await expect(market.open(source)).rejects.toMatchObject(damaged);
+  });
+});
+
+describe('a leader that resigns', () => {
+  test('keeps what a successor has written by then', async () => {
+    const market = new Market({ rate: 1000, burst: 1000 });
+    const fleet = await market.open(market.source());
+    const { leader } = Stock.open(fleet.handle);
+    leader.vacate(leader.epoch);
+    const epoch = leader.claim() ?? Number.NaN;
+    const thread = ((fleet.handle.offset ?? 0) + FLEET_STOCK.thread) >> 2;
+    const successor = 2 ** 30;
+    const spy = replaceExchanges<number>((exchange, { next }) => {
+      const found = exchange();
+      // The first exchange ends the epoch: at once another thread is the leader.
+      if (next !== 0) Atomics.store(market.region.i32, thread, successor);
+      return found;
+    });
+    leader.resign(epoch);
+    spy.mockRestore();
+    expect(market.region.i32[thread]).toBe(successor);
+    expect(leader.isHeldBy(epoch)).toBe(false);
+    leader.resign(epoch);
+    await fleet.close();
   });
 });

@@ -3,11 +3,13 @@ import { systemClock } from '../../../src/index.ts';
 import type { RemoteBucket } from '../../../src/integrations/redis/remote-bucket.ts';
 import {
   type RedisBucket,
+  RedisLimitSet,
+  type RedisLimitSetOptions,
   RedisTokenBucket,
   type RedisTokenBucketOptions,
 } from '../../../src/integrations/redis.ts';
 import type { PackageName } from './connections.ts';
-import { connectionOfTest } from './suite-server.ts';
+import { connectionOfTest, serverOfSuite } from './suite-server.ts';
 
 /** So slow that no token arrives during a test. */
 export const SLOW = 1e-3;
@@ -44,4 +46,19 @@ export async function expectNoLateCancels(bucket: RedisBucket): Promise<void> {
   expect(await bucket.balance()).toBeCloseTo(before - 2, 1);
   await bucket.returnTokens(2);
   expect(await bucket.balance()).toBeCloseTo(before, 1);
+}
+
+/** Two limits, so slow that no token arrives during a test. */
+export const LIMITS = [
+  { rate: SLOW, burst: 10 },
+  { rate: SLOW / 2, burst: 25 },
+];
+
+/** A server, a connection to it, and limit sets on it. */
+export function limitSetScene() {
+  const server = serverOfSuite();
+  const connection = connectionOfTest(server);
+  const create = (options: Partial<RedisLimitSetOptions> = {}): RedisLimitSet =>
+    RedisLimitSet.create({ client: connection.client, key: 'a', limits: LIMITS, ...options });
+  return { server, connection, create };
 }

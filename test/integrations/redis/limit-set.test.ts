@@ -4,8 +4,13 @@ import { RedisKeyedLimitSet } from '../../../src/integrations/redis.ts';
 import { LATER, NEVER } from '../../../src/kernel/bucket/kernel.ts';
 import { MAX_SPAN_TICKS } from '../../../src/kernel/constants.ts';
 import { CONNECT, PACKAGES, remote } from './connections.ts';
-import { expectFreePromises, expectNoLateCancels, SLOW } from './key-users.ts';
-import { LIMITS, limitSetScene } from './limit-sets.ts';
+import {
+  expectFreePromises,
+  expectNoLateCancels,
+  LIMITS,
+  limitSetScene,
+  SLOW,
+} from './key-users.ts';
 import { LACKS_REDIS, RedisServer } from './server.ts';
 import { executed } from './suite-server.ts';
 
@@ -90,22 +95,6 @@ describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
     expect((await perKey.decide('a', 0)).limit).toBe(20);
     expect([perKey.rate, perKey.burst, perKey.limits]).toEqual([SLOW / 2, 10, LIMITS]);
     expect(String(perKey)).toContain('10 at 0.001/s and 25');
-  });
-
-  test('keep their time when the clock is set back', async () => {
-    let nowUs = NOW_US;
-    const bucket = remote(
-      connection,
-      { limits: [LIMITS[1], { rate: 10, burst: 10 }] as never },
-      () => nowUs,
-    );
-    expect(await bucket.drain(100)).toBe(10);
-    for (let i = 0; i < 3; i++) {
-      nowUs -= 3600e6;
-      expect(await bucket.drain(100)).toBe(0);
-      nowUs += 500_000;
-      expect(await bucket.drain(100)).toBe(5);
-    }
   });
 
   test('count every token of the largest bursts', async () => {

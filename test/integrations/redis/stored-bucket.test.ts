@@ -1,8 +1,17 @@
 import { describe, expect, test } from 'vitest';
+import { formatOf } from '../../../src/integrations/redis/script/format.ts';
 import { RedisTokenBucket } from '../../../src/integrations/redis.ts';
 import { remote } from './connections.ts';
+import { LIMITS, limitSetScene, SLOW } from './key-users.ts';
 import { LACKS_REDIS } from './server.ts';
-import { changeFields, isShort, storedFields } from './stored-bucket.ts';
+import {
+  changeFields,
+  changeNumber,
+  isShort,
+  limitPlaceOf,
+  placeOf,
+  storedFields,
+} from './stored-bucket.ts';
 import { connectionOfTest, executed, serverOfSuite } from './suite-server.ts';
 
 /** So slow that no token arrives during a test. */
@@ -97,5 +106,101 @@ describe.skipIf(LACKS_REDIS)('a stored bucket', () => {
     const bucket = create();
     await expect(bucket.tryConsume()).rejects.toMatchObject({ code: 'ERR_KEY_INVALID' });
     expect(bucket.stats().commands).toBe(1);
+  });
+});
+
+describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
+  const { connection, create } = limitSetScene();
+
+  test('are changed together, for all users of the key', async () => {
+    const [here, there] = [create(), create()];
+    await Promise.all([here.tryConsume(4), there.tryConsume(0)]);
+    await here.reconfigure({ limits: [{}, { burst: 5 }] });
+    expect(await there.tryConsume(6)).toBe(false);
+    expect(there.limits.map(({ burst }) => burst)).toEqual([10, 5]);
+    expect(await connection.send('PTTL', 'a')).toBe(-1);
+    await expect(here.reconfigure({ rate: 1 } as never)).rejects.toThrow(/no option "rate"/);
+    await expect(here.reconfigure({ limits: [{}] })).rejects.toThrow(/array of 2 limits, got 1/);
+    await expect(here.reconfigure({ limits: [{}, { rate: 0 }] })).rejects.toThrow(
+      /limits\[1\].rate must be a number/,
+    );
+    await expect(here.reconfigure({ limit: [] } as never)).rejects.toThrow(/did you mean limits/);
+    await here.reconfigure({ limits: [{}, { burst: 25 }] }); // as in the options
+    expect(Number(await connection.send('PTTL', 'a'))).toBeGreaterThan(1e6);
+  });
+
+  test('in force are those that are stored, however many there are', async () => {
+    const [one, two] = [create({ limits: [{ rate: SLOW, burst: 7 }] }), create()];
+    expect(await one.tryConsume(3)).toBe(true);
+    expect(await two.consumeOrDrain(100)).toBe(4);
+    expect([two.limits.length, two.burst]).toEqual([1, 7]);
+    const reserved = await one.reserve(1);
+    await connection.send('DEL', 'a');
+    expect(await two.tryConsume(3)).toBe(true);
+    expect(await reserved?.cancel()).toBe(false);
+    expect(await one.consumeOrDrain(100)).toBe(7);
+    expect([one.limits.length, one.burst]).toEqual([2, 10]);
+    const { client } = connection;
+    const single = RedisTokenBucket.create({ client, key: 'a', rate: SLOW, burst: 7 });
+    await expect(single.reconfigure({ rate: 1 })).rejects.toThrow(/with a RedisLimitSet/);
+    expect((await one.decide()).limits).toHaveLength(2);
+  });
+
+  test('are stored in place, and expire when all of them are full again', async () => {
+    const limits = [
+      { rate: 100, burst: 100 },
+      { rate: 1, burst: 1000 },
+    ];
+    const bucket = create({ limits });
+    for (let i = 0; i < 60; i++) await bucket.tryConsume();
+    expect(await executed(connection, 'setrange')).toBeGreaterThan(40);
+    expect(await executed(connection, 'set')).toBeLessThan(20);
+    const ttlMs = Number(await connection.send('PTTL', 'a'));
+    expect(ttlMs).toBeGreaterThan(30_000);
+    expect(ttlMs).toBeLessThanOrEqual(120_001);
+    await connection.send('DEL', 'a');
+    expect((await bucket.decide(0)).limits?.map(({ remaining }) => remaining)).toEqual([100, 1000]);
+    expect(await connection.send('EXISTS', 'a')).toBe(0);
+    await bucket.returnTokens(3);
+    expect(await connection.send('EXISTS', 'a')).toBe(0);
+  });
+
+  test.each([
+    ['seen', placeOf('seen'), Number.NaN],
+    ['format', placeOf('format'), 1],
+    ['lag', placeOf('lag'), Number.POSITIVE_INFINITY],
+    ['number of limits', placeOf('format'), formatOf(3)],
+    ['number of limits', placeOf('format'), formatOf(0)],
+    ['number of limits', placeOf('format'), formatOf(9)],
+    ['check', placeOf('check'), 0],
+    ['zero-time', limitPlaceOf(1, 'low'), Number.NaN],
+    ['zero-time', limitPlaceOf(1, 'low'), Number.NEGATIVE_INFINITY],
+    ['zero-time', limitPlaceOf(0, 'low'), Number.POSITIVE_INFINITY],
+    ['zero-time', limitPlaceOf(0, 'high'), Number.NEGATIVE_INFINITY],
+    ['tick', limitPlaceOf(1, 'perMicro'), 8192],
+    ['burst', limitPlaceOf(0, 'cap'), 1],
+  ])('whose %s (number %d) is %d are rejected', async (_, place, value) => {
+    const bucket = create();
+    await bucket.tryConsume();
+    await changeNumber(connection, 'a', place, value);
+    const invalid = { code: 'ERR_KEY_INVALID' };
+    await expect(bucket.tryConsume()).rejects.toMatchObject(invalid);
+    await expect(create({ limits: LIMITS.slice(0, 1) }).decide()).rejects.toMatchObject(invalid);
+    expect(await create({ key: 'b' }).tryConsume()).toBe(true);
+  });
+
+  test('whose number is not that of their texts are rejected', async () => {
+    await create().tryConsume();
+    const withoutLast =
+      "return redis.call('SET', KEYS[1], redis.call('GET', KEYS[1]):match('(.+);'))";
+    await connection.send('EVAL', withoutLast, '1', 'a');
+    await expect(create().tryConsume()).rejects.toMatchObject({ code: 'ERR_KEY_INVALID' });
+  });
+
+  test('whose texts are no limits are rejected', async () => {
+    const bucket = create();
+    await bucket.tryConsume();
+    await connection.send('SETRANGE', 'a', String(8 * limitPlaceOf(2, 'low')), 'x');
+    await expect(bucket.tryConsume()).rejects.toMatchObject({ code: 'ERR_KEY_INVALID' });
   });
 });
