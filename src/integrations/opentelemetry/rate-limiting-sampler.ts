@@ -1,7 +1,7 @@
-import { type Sampler, SamplingDecision, type SamplingResult } from '@opentelemetry/api';
+import type { Sampler, SamplingResult } from '@opentelemetry/api';
 import { checkAtOnce } from '../../limiters/limiter.ts';
 import { shown } from '../../options.ts';
-import { byLimit, DROP } from './results.ts';
+import { attributesOf, DROP, kept } from './results.ts';
 
 /** The limiter of a {@link RateLimitingSampler}: any object with a synchronous `tryConsume`. */
 export interface SpanLimiter {
@@ -12,10 +12,7 @@ export interface SpanLimiter {
 }
 
 function keep(rate: number | undefined): SamplingResult {
-  return Object.freeze({
-    decision: SamplingDecision.RECORD_AND_SAMPLED,
-    attributes: byLimit(rate),
-  });
+  return kept(attributesOf('ratelimiting', rate));
 }
 
 /**

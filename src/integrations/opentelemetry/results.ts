@@ -16,27 +16,18 @@ export const FOLLOWED: SamplingResult = /* @__PURE__ */ Object.freeze({
   decision: SamplingDecision.RECORD_AND_SAMPLED,
 });
 
-/** The attributes that Jaeger's samplers set on kept spans. */
-function attributesOf(type: string, parameter: number | undefined): Attributes {
+/**
+ * The attributes that Jaeger's samplers set on spans that they keep: under a limit, by a fixed
+ * probability, or by the minimum of an operation.
+ */
+export function attributesOf(
+  type: 'ratelimiting' | 'probabilistic' | 'lowerbound',
+  parameter: number | undefined,
+): Attributes {
   return Object.freeze({
     'sampler.type': type,
     ...(parameter === undefined ? {} : { 'sampler.param': parameter }),
   });
-}
-
-/** Attributes of a span kept under a limit. */
-export function byLimit(rate: number | undefined): Attributes {
-  return attributesOf('ratelimiting', rate);
-}
-
-/** Attributes of a span kept by a fixed probability. */
-export function byProbability(probability: number): Attributes {
-  return attributesOf('probabilistic', probability);
-}
-
-/** Attributes of a span kept by the minimum of its operation. */
-export function byMinimum(minimum: number): Attributes {
-  return attributesOf('lowerbound', minimum);
 }
 
 /** The tracestate of a result, if it differs from the parent's. */
@@ -51,8 +42,8 @@ export function changed(
 /** The result of a kept span with this state. */
 export function kept(
   attributes: Attributes,
-  traceState: TraceState | undefined,
-  state: SamplingState,
+  traceState?: TraceState,
+  state: SamplingState = { rest: [] },
 ): SamplingResult {
   return Object.freeze({
     decision: SamplingDecision.RECORD_AND_SAMPLED,

@@ -14,7 +14,7 @@ import { Region } from '../../memory/region.ts';
 import { memoryOf } from '../../memory/shared-memory.ts';
 import type { Clock } from '../../time/clock.ts';
 import { Minima } from './minima.ts';
-import { byLimit, byMinimum } from './results.ts';
+import { attributesOf } from './results.ts';
 import {
   burstOf,
   checkChange,
@@ -108,7 +108,7 @@ export class SharedSampling {
   #limitDueUs = Number.NEGATIVE_INFINITY;
   /** The limit's threshold in this thread. */
   readonly #threshold = new Threshold();
-  #attributes: Attributes = byLimit(0);
+  #attributes: Attributes = attributesOf('ratelimiting', 0);
   #attributesRate = 0;
   /** Whether decisions depend on the operation. */
   readonly isPerOperation: boolean;
@@ -229,7 +229,7 @@ export class SharedSampling {
     if (!minima.take(operation, this.#bucket)) return otherwise;
     this.#renew(this.#clock.now());
     this.th = undefined;
-    this.attributes = byMinimum(minima.limit.minimum);
+    this.attributes = attributesOf('lowerbound', minima.limit.minimum);
     return UNCOUNTED;
   }
 
@@ -237,7 +237,7 @@ export class SharedSampling {
     const { rate } = this.#limit;
     if (rate !== this.#attributesRate) {
       this.#attributesRate = rate;
-      this.#attributes = byLimit(rate);
+      this.#attributes = attributesOf('ratelimiting', rate);
     }
     return this.#attributes;
   }

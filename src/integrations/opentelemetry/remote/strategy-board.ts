@@ -1,8 +1,8 @@
 import { HandleError } from '../../../errors.ts';
 import { STRATEGY_BOARD, STRATEGY_PLACE } from '../../../memory/layout/strategy.ts';
-import { sharedBytes } from '../../../memory/shared-memory.ts';
+import { isShared, sharedBytes } from '../../../memory/shared-memory.ts';
 import { systemClock } from '../../../time/system-clock.ts';
-import { byProbability } from '../results.ts';
+import { attributesOf } from '../results.ts';
 import type { Chance, Policy } from '../shared-sampling.ts';
 import { Threshold } from '../threshold.ts';
 import type { Strategy } from './strategy.ts';
@@ -42,9 +42,8 @@ export class StrategyBoard {
 
   /** @throws HandleError if `buffer` is not a board's. */
   static attach(buffer: unknown): StrategyBoard {
-    const isShared =
-      typeof SharedArrayBuffer !== 'undefined' && buffer instanceof SharedArrayBuffer;
-    if (!isShared || buffer.byteLength <= STRATEGY_BOARD.places || buffer.byteLength % 16 !== 0) {
+    const { places } = STRATEGY_BOARD;
+    if (!isShared(buffer) || buffer.byteLength <= places || buffer.byteLength % 16 !== 0) {
       throw new HandleError('ERR_HANDLE_INVALID', "not a remote sampler's board");
     }
     return new StrategyBoard(buffer);
@@ -161,7 +160,7 @@ function chanceOf(probability: number): Chance | undefined {
   if (probability === 0) return undefined;
   const threshold = new Threshold();
   threshold.set(probability);
-  return { threshold, attributes: byProbability(probability) };
+  return { threshold, attributes: attributesOf('probabilistic', probability) };
 }
 
 /** One thread's copy of the strategy on a board. */
