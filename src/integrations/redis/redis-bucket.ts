@@ -1,4 +1,5 @@
 import { LATER, NEVER } from '../../kernel/bucket/kernel.ts';
+import { checkOptions } from '../../known-options.ts';
 import { type BucketCalls, REFUSED, type ReserveOptions } from '../../limiters/bucket-calls.ts';
 import type { Schedules } from '../../limiters/limit.ts';
 import { PROMISES, type Waited, type WaitOptions } from '../../limiters/limiter.ts';
@@ -12,7 +13,7 @@ import {
   type WaitCount,
   waitedSince,
 } from '../../limiters/waiting.ts';
-import { checkMade, checkObject, checkSpanMs, checkTokens } from '../../options.ts';
+import { checkMade, checkSpanMs, checkTokens } from '../../options.ts';
 import { sleepOrWake } from '../../time/agenda.ts';
 import type { SleepOptions } from '../../time/clock.ts';
 import { onAbort } from '../../time/on-abort.ts';
@@ -239,7 +240,7 @@ export abstract class RedisBucket extends Described implements TokenSource {
    */
   async reserve(n = 1, options: ReserveOptions = {}): Promise<RedisReservation | undefined> {
     checkTokens('n', n);
-    const { maxWaitMs = Number.POSITIVE_INFINITY } = checkObject('options', options);
+    const { maxWaitMs = Number.POSITIVE_INFINITY } = checkOptions(options, { maxWaitMs: true });
     checkSpanMs('maxWaitMs', maxWaitMs);
     const ask = async () => {
       const { waitUs, burst, receipt } = await this.remote.acquire(n, maxWaitMs * 1000);

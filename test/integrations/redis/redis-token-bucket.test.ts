@@ -311,6 +311,8 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
     await expect(bucket.decide('1' as never)).rejects.toThrow(TypeError);
     await expect(bucket.acquire(1, -1)).rejects.toThrow(/maxWaitMs must be/);
     await expect(bucket.reserve(1, 5 as never)).rejects.toThrow(/options must be an object/);
+    const unknown = bucket.reserve(1, { maxWait: 5 } as never);
+    await expect(unknown).rejects.toThrow(/no option "maxWait"; did you mean maxWaitMs\?$/);
     await expect(bucket.wait(1, { timeoutMs: -1 })).rejects.toThrow(/timeoutMs must be/);
     await expect(bucket.returnTokens(-1)).rejects.toThrow(/n must be/);
     await expect(bucket.timeUntil(-1)).rejects.toThrow(/tokens must be/);
