@@ -53,9 +53,9 @@ const besideTheCommand = {
     id.endsWith('/beside.ts') ? { code: code.replace('`./', '`./cli/'), map: null } : null,
 };
 
-/** What every entry point is made of, without the layouts that only one of them imports. */
+/** What every entry point is made of, without the layout that only few of them import. */
 const CORE =
-  /src\/((errors|options|known-options)\.ts|(memory(?!\/layout\/(fleet|strategy)\.ts)|kernel|time|limiters)\/)/;
+  /src\/((errors|options|known-options)\.ts|(memory(?!\/layout\/fleet\.ts)|kernel|time|limiters)\/)/;
 /** A debugger shows the sources of the library, but neither packages nor the command. */
 const COMMAND = /^cli\//;
 

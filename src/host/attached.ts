@@ -4,11 +4,11 @@ import { PROCESS_BYTES, PROCESSES_BYTES, REGION } from '../memory/layout.ts';
 import { Region } from '../memory/region.ts';
 import type { SharedMemory } from '../memory/shared-memory.ts';
 import { sharingOf } from '../memory/sharing.ts';
+import { FileLocks } from './file-locks.ts';
 import { Membership } from './membership.ts';
 import { loadLibc } from './native.ts';
 import { EXISTING, openFile, type RegionFile } from './region-file.ts';
-import { claimEntry, openedBy } from './region-making.ts';
-import { untilThreadEnds } from './thread-file.ts';
+import { untilThreadEnds } from './threads.ts';
 
 /** The memory of regions that this thread joined by handles, by file. */
 const joined = new Map<string, SharedMemory>();
@@ -39,8 +39,8 @@ export function join(
     const kept = untilThreadEnds(file);
     if (kept === undefined) return;
     file = kept;
-    const own = openedBy(libc, file);
-    new Membership(region, own, claimEntry(own), opener);
+    const locks = new FileLocks(libc, file);
+    new Membership(region, locks, locks.claimEntry(), opener);
     joined.set(file.identity, memory);
     file = undefined; // its locks are in use
   } catch (error) {

@@ -5,8 +5,8 @@ import {
   CHANGE_PLACES,
   CHANGES_BYTES,
   MAX_CHANGE_TEXT,
-} from '../memory/layout/changes.ts';
-import { REGION_FILE } from '../memory/layout.ts';
+  REGION_FILE,
+} from '../memory/layout.ts';
 import type { Region } from '../memory/region.ts';
 import { loadDouble, storeDouble } from '../memory/shared-double.ts';
 

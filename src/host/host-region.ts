@@ -1,10 +1,10 @@
-import { HandleError } from '../errors.ts';
 import { Region } from '../limiters/region.ts';
 import { PROCESSES_BYTES, REGION } from '../memory/layout.ts';
 import { allocatePages, PAGE_BYTES, type WasmMemory } from '../memory/shared-memory.ts';
 import { openSharedWith } from '../memory/sharing.ts';
 import { checkMade } from '../options.ts';
 import { join } from './attached.ts';
+import { FileLocks, OPERATING } from './file-locks.ts';
 import {
   checkHostOptions,
   DEFAULT_BYTES,
@@ -13,10 +13,10 @@ import {
 } from './host-options.ts';
 import type { BindingName, Libc } from './libc.ts';
 import { type HostLimiter, HostLimiters } from './limiters.ts';
-import { Membership } from './membership.ts';
+import { type HostProcess, type HostRecovery, Membership } from './membership.ts';
 import { loadLibc } from './native.ts';
+import { unsupported } from './platform.ts';
 import { PollerThread } from './poller.ts';
-import type { HostProcess, HostRecovery } from './processes.ts';
 import {
   EXISTING,
   fail,
@@ -27,16 +27,8 @@ import {
   type RegionFile,
   type Wanted,
 } from './region-file.ts';
-import {
-  claimEntry,
-  discard,
-  findOrMake,
-  OPERATING,
-  type Opened,
-  openedBy,
-  underLock,
-} from './region-making.ts';
-import { untilThreadEnds } from './thread-file.ts';
+import { discard, findOrMake } from './region-header.ts';
+import { untilThreadEnds } from './threads.ts';
 import { pollWith } from './watched-poll-set.ts';
 
 /** This thread's open regions, by file. */
@@ -64,21 +56,20 @@ export class HostRegion extends Region {
   readonly path: string;
   /** The library that calls the system's functions. */
   readonly binding: BindingName;
-  readonly #opened: Opened;
+  readonly #locks: FileLocks;
   readonly #membership: Membership;
   readonly #limiters = new HostLimiters();
 
-  private constructor(memory: WasmMemory, opened: Opened, entry: number) {
+  private constructor(memory: WasmMemory, locks: FileLocks, entry: number) {
     const { buffer } = checkMade(new.target, memory, 'buffer', 'HostRegion.open({ path })');
     super(memory, buffer as SharedArrayBuffer); // just allocated
-    const { file, libc } = opened;
-    this.#opened = opened;
-    this.path = file.path;
-    this.binding = libc.name;
+    this.#locks = locks;
+    this.path = locks.file.path;
+    this.binding = locks.libc.name;
     if (!this.holds(this.i32[REGION.processes] ?? 0, PROCESSES_BYTES)) {
-      throw new HandleError('ERR_REGION_DAMAGED', `${file.path} has no room for its processes`);
+      throw fail('ERR_REGION_DAMAGED', this.path, 'has no room for its processes');
     }
-    this.#membership = new Membership(this, opened, entry);
+    this.#membership = new Membership(this, locks, entry);
   }
 
   /**
@@ -129,10 +120,9 @@ export class HostRegion extends Region {
     wanted: Wanted,
     size: number | undefined,
   ): HostRegion | undefined {
-    let opened = openedBy(libc, openFile(path, wanted));
+    let file = openFile(path, wanted);
     let region: HostRegion | undefined;
     try {
-      const { file } = opened;
       const known = open.get(file.identity);
       if (known !== undefined) {
         checkSize(file, known.buffer.byteLength, size);
@@ -140,25 +130,25 @@ export class HostRegion extends Region {
       }
       const kept = untilThreadEnds(file);
       if (kept === undefined) return undefined;
-      opened = openedBy(libc, kept);
-      region = HostRegion.#enter(opened, wanted, size);
+      file = kept;
+      region = HostRegion.#enter(new FileLocks(libc, file), wanted, size);
       return region;
     } catch (error) {
-      if (opened.file.isNew) discard(opened);
+      if (file.isNew) discard(new FileLocks(libc, file));
       throw error;
     } finally {
-      if (region === undefined) opened.file.close();
+      if (region === undefined) file.close();
     }
   }
 
-  static #enter(opened: Opened, wanted: Wanted, size?: number): HostRegion | undefined {
-    const { file } = opened;
-    const whole = findOrMake(opened, wanted, size ?? DEFAULT_BYTES);
+  static #enter(locks: FileLocks, wanted: Wanted, size?: number): HostRegion | undefined {
+    const { file } = locks;
+    const whole = findOrMake(locks, wanted, size ?? DEFAULT_BYTES);
     checkSize(file, whole, size);
-    const entry = claimEntry(opened);
+    const entry = locks.claimEntry();
     // Without this entry's lock, another process cannot remove the file, unless it uses force.
     if (!isInPlace(file)) return undefined;
-    const region = new HostRegion(map(opened, whole, wanted), opened, entry).held();
+    const region = new HostRegion(map(locks, whole, wanted), locks, entry).held();
     open.set(file.identity, region);
     return region;
   }
@@ -191,12 +181,12 @@ export class HostRegion extends Region {
    * @internal
    */
   operate<T>(action: () => T): T {
-    return underLock(this.#opened, action, OPERATING);
+    return this.#locks.hold(action, OPERATING);
   }
 
   /** Whether another process is changing a limit. @internal */
   get isOperated(): boolean {
-    return this.#opened.locks.isTaken(OPERATING);
+    return this.#locks.isTaken(OPERATING);
   }
 
   /**
@@ -208,7 +198,7 @@ export class HostRegion extends Region {
    * buckets first: the last one returns the unspent tokens.
    */
   close(): void {
-    const { file } = this.#opened;
+    const { file } = this.#locks;
     if (open.get(file.identity) !== this) return;
     open.delete(file.identity);
     try {
@@ -226,20 +216,17 @@ export class HostRegion extends Region {
 
 function checkSize({ path }: RegionFile, found: number, wanted: number | undefined): void {
   if (wanted === undefined || wanted === found) return;
-  throw new HandleError('ERR_REGION_INVALID', `${path} has ${found} bytes, not ${wanted}`);
+  throw fail('ERR_REGION_INVALID', path, `has ${found} bytes, not ${wanted}`);
 }
 
 /**
  * Maps the file over the pages of a WebAssembly memory. A mapping keeps its open file and the locks
  * of that alive, so it gets an open file without locks.
  */
-function map({ file, libc }: Opened, bytes: number, wanted: Wanted): WasmMemory {
+function map({ file, libc }: FileLocks, bytes: number, wanted: Wanted): WasmMemory {
   const memory = allocatePages(bytes);
   if (memory === undefined) {
-    throw new HandleError(
-      'ERR_HOST_UNSUPPORTED',
-      'zerotime/host needs WebAssembly and address space for its memory',
-    );
+    throw unsupported('zerotime/host needs WebAssembly and address space for its memory');
   }
   const buffer = memory.buffer as SharedArrayBuffer; // allocated as shared
   const unlocked = openFile(file.path, { ...wanted, isCreated: false });

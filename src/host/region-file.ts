@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { HandleError, type HandleErrorCode } from '../errors.ts';
-import { platform } from './this-platform.ts';
+import { platform } from './native.ts';
 
 /** Others may create and remove the file repeatedly. */
 export const MOST_TRIES = 100;

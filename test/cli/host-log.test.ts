@@ -4,7 +4,7 @@ import { ChangeLog } from '../../src/host/change-log.ts';
 import { FileLocks } from '../../src/host/file-locks.ts';
 import { loadLibc } from '../../src/host/native.ts';
 import { EXISTING, openFile } from '../../src/host/region-file.ts';
-import { OPERATING } from '../../src/host/region-making.ts';
+import { OPERATING } from '../../src/host/file-locks.ts';
 import { HostRegion } from '../../src/host.ts';
 import { KeyedTokenBucket, TokenBucket } from '../../src/index.ts';
 import { timers } from '../../src/memory/runtime.ts';

@@ -9,8 +9,8 @@ import {
   CHANGE_BYTES,
   CHANGE_PLACES,
   CHANGES_KEPT,
-} from '../../src/memory/layout/changes.ts';
-import { REGION_FILE } from '../../src/memory/layout.ts';
+  REGION_FILE,
+} from '../../src/memory/layout.ts';
 import { crashCopies, privateRegion } from '../support/crash-copies.ts';
 import { compiled } from '../support/crew.ts';
 import { hostRegion } from '../support/host.ts';

@@ -222,7 +222,7 @@ test('a region keeps working if damage stops the sweeps, but not after an error 
   vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
   const sweep = () => {
     nowMs += 1000;
-    sharing?.tend();
+    sharing?.sweep();
   };
   sweep();
   expect(region.i32[(elsewhere + PROCESS.pid) >> 2]).toBe(12_345);
@@ -230,7 +230,7 @@ test('a region keeps working if damage stops the sweeps, but not after an error 
     throw new TypeError('a mistake');
   });
   // At most once in a quarter of a second.
-  sharing?.tend();
+  sharing?.sweep();
   expect(sweep).toThrow('a mistake');
   vi.mocked(Atomics.load).mockRestore();
   region.i32[REGION.names] = 0;

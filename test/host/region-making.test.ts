@@ -122,15 +122,16 @@ test('a relative path is made absolute, since handles travel', () => {
 });
 
 test('a file that cannot be locked is an error, not a process to wait for', () => {
-  const { path } = newFile();
+  const file = newFile();
+  const { path } = file;
   const refusal = `${path} cannot be locked: its file system, or a sandbox, refuses F_OFD_SETLK`;
-  const locks = new FileLocks(loadLibc(), { path, descriptor: -1 });
+  const locks = new FileLocks(loadLibc(), { ...file, descriptor: -1 });
   expect(() => locks.take(1)).toThrow(refusal);
   expect(() => locks.isTaken(1)).toThrow(refusal);
   // For an exclusive lock, the file must be open for writing.
   const descriptor = openSync(path, 'r');
   onTestFinished(() => closeSync(descriptor));
-  const readable = new FileLocks(loadLibc(), { path, descriptor });
+  const readable = new FileLocks(loadLibc(), { ...file, descriptor });
   expect(() => readable.take(1)).toThrow(refusal);
 });
 

@@ -9,7 +9,7 @@
  *
  *     line 0     │ - │ kind i32 │ nonce i32 │ moves i32 │ - │ now f64 │
  */
-import { LINE_BYTES } from './lines.ts';
+import { LINE_BYTES } from './cell.ts';
 
 /** Byte offsets in a manual clock's buffer. */
 export const MANUAL_CLOCK = { now: 0, moves: 8, nonce: 12 } as const;
