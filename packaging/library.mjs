@@ -2,21 +2,17 @@
 // thread of the command, and those of what they share. One file loads in a fraction of the time of
 // seventy. `--plain` leaves out what only makes it smaller, in a third of the time, and source maps.
 
-import { chmod, readdir, readFile, rm } from 'node:fs/promises';
+import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { transform } from 'esbuild';
 import { rollup } from 'rollup';
 import { minify } from 'terser';
-import { allEntriesIn } from './entries.mjs';
+import { allEntriesIn, LIB, peerDependencies, removeBuilt } from './entries.mjs';
 import { isBundled, packageOf, packages } from './packages.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const isPlain = process.argv.includes('--plain');
-const LIB = fileURLToPath(new URL('../lib', import.meta.url));
-const { peerDependencies } = JSON.parse(
-  await readFile(new URL('../package.json', import.meta.url), 'utf8'),
-);
 
 /** Comments on lines of their own. Each thread keeps the text of the code that it loads. */
 const COMMENTS = /^ *(\/\*\*[\s\S]*?\*\/|\/\/.*)$/gm;
@@ -114,8 +110,5 @@ async function bundleCode() {
   await chmod(join(LIB, 'cli/main.js'), 0o755);
 }
 
-// Chunks of an earlier build have other names.
-for (const name of await readdir(LIB).catch(() => [])) {
-  if (/\.(js|map)$/.test(name)) await rm(join(LIB, name));
-}
+await removeBuilt(/\.(js|map)$/);
 await bundleCode();

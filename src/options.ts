@@ -80,6 +80,19 @@ export function checkFlag(name: string, value: unknown, fallback: boolean): bool
   return value;
 }
 
+/** Returns `value` if it is one of these texts; otherwise throws a RangeError that lists them. */
+export function checkChoice<const Choice extends string>(
+  name: string,
+  value: unknown,
+  choices: readonly Choice[],
+): Choice {
+  const found = choices.find((choice) => choice === value);
+  if (found !== undefined) return found;
+  const [one, other, ...more] = choices;
+  const known = more.length > 0 ? `one of ${choices.join(', ')}` : `"${one}" or "${other}"`;
+  throw new RangeError(`${name} must be ${known}, got ${shown(value)}`);
+}
+
 /**
  * Returns the argument of a constructor that only its own class may call, which JavaScript does not
  * enforce: an object with this field.

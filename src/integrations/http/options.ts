@@ -3,7 +3,7 @@ import { checkOptions, type Known } from '../../known-options.ts';
 import type { CallOutcome } from '../../limiters/adaptation.ts';
 import { type HeaderOptions, rateLimitHeaders } from '../../limiters/headers.ts';
 import type { Decision } from '../../limiters/state.ts';
-import { checkFlag, checkTokens, shown } from '../../options.ts';
+import { checkChoice, checkFlag, checkTokens, shown } from '../../options.ts';
 import { Entry, type InFlightLimiter, isInFlight, outcomeOfResponse } from './in-flight.ts';
 
 /** A limiter with a `decide` method: any of `zerotime` or `zerotime/redis`. */
@@ -115,7 +115,6 @@ const REQUEST_LIMIT_OPTIONS = {
   handler: true,
 } as const satisfies Known<RequestLimitOptions<never> & { handler: never }>;
 
-const FAIL: readonly unknown[] = ['open', 'closed'];
 const FUNCTIONS = ['key', 'cost', 'skip', 'onLimit', 'outcomeOf', 'onError', 'handler'] as const;
 
 function isKeyed(limiter: AnyLimiter): limiter is KeyedRequestLimiter {
@@ -217,9 +216,7 @@ export function checkRequestLimit<Request>(
     throw new TypeError(`${name} must be a function, got ${shown(given[name])}`);
   }
   const { fail = 'closed', skip, onLimit, onError } = options;
-  if (!FAIL.includes(fail)) {
-    throw new RangeError(`fail must be "open" or "closed", got ${shown(fail)}`);
-  }
+  checkChoice('fail', fail, ['open', 'closed']);
   return {
     taking: takingBy(options, defaultKey),
     skip,

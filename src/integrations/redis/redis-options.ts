@@ -1,7 +1,7 @@
 import type { RateLimitError } from '../../errors.ts';
 import { checkOptions, joined, type Known } from '../../known-options.ts';
 import { named, type Schedules } from '../../limiters/limit.ts';
-import { checkNumber, shown } from '../../options.ts';
+import { checkChoice, checkNumber, shown } from '../../options.ts';
 import type { RedisClient } from './client.ts';
 import { Link } from './link.ts';
 import type { RemoteOptions } from './remote-bucket.ts';
@@ -9,7 +9,6 @@ import type { RemoteOptions } from './remote-bucket.ts';
 /** The outcome of calls while the server does not respond. */
 export type WhenUnreachable = 'refuse' | 'throw' | 'local';
 
-const CHOICES: readonly WhenUnreachable[] = ['refuse', 'throw', 'local'];
 const TIMEOUT = { min: 1, max: 600_000 } as const;
 
 /** Options of all buckets on a server. */
@@ -115,11 +114,7 @@ export function checkRedisOptions<
   const { processes, onUnreachable = () => undefined, localBucket } = options;
   const schedules = checkRates(schedulesOf(), options.limits !== undefined);
   checkNumber('timeoutMs', timeoutMs, TIMEOUT);
-  if (!CHOICES.includes(whenUnreachable)) {
-    throw new RangeError(
-      `whenUnreachable must be one of ${CHOICES.join(', ')}, got ${shown(whenUnreachable)}`,
-    );
-  }
+  checkChoice('whenUnreachable', whenUnreachable, ['refuse', 'throw', 'local']);
   if (processes !== undefined || (whenUnreachable === 'local' && localBucket === undefined)) {
     checkNumber('processes', processes, { min: 1, max: 1_000_000, integer: true });
   }

@@ -1,7 +1,7 @@
 import { HandleError } from '../../../errors.ts';
 import type { ContinuousLimit } from '../../../limiters/limit.ts';
 import { readFields } from '../../../memory/handle.ts';
-import { checkNumber, shown } from '../../../options.ts';
+import { checkChoice, checkNumber } from '../../../options.ts';
 import type { BuyingTerms } from './buying-rule.ts';
 
 /** The largest stock with an exact balance. */
@@ -59,11 +59,7 @@ export function completeTerms(options: FleetTermsOptions): CompleteTerms {
   checkNumber('intervalMs', intervalMs, { min: 1, max: 60_000 });
   const { maxAgeMs = 50 * intervalMs } = options;
   checkNumber('maxAgeMs', maxAgeMs, { min: LEAST_AGE_INTERVALS * intervalMs, orInfinity: true });
-  if (whenUnreachable !== 'refuse' && whenUnreachable !== 'local') {
-    throw new RangeError(
-      `whenUnreachable must be "refuse" or "local", got ${shown(whenUnreachable)}`,
-    );
-  }
+  checkChoice('whenUnreachable', whenUnreachable, ['refuse', 'local']);
   const isLocal = whenUnreachable === 'local';
   const rate = isLocal ? checkNumber('rate', options.rate, { min: 1e-6, max: 4e9 }) : 0;
   const processes = isLocal
