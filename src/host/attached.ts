@@ -15,8 +15,8 @@ const joined = new Map<string, SharedMemory>();
 
 /**
  * Gives this thread its own entry in a region that another thread of the process opened: its
- * holdings then come back when it ends, and it can sweep while it blocks. Without an entry it acts
- * as a part of the other thread.
+ * holdings then come back when it ends, and it can recover those of others while it blocks. Without
+ * an entry it acts as a part of the other thread.
  */
 export function join(
   memory: SharedMemory,

@@ -28,13 +28,11 @@ export const darwin: Platform = {
 };
 
 function loadKoffi(): Libc {
-  const { name, map, chmod, declare, errno } = openKoffi();
+  const { common, declare, errno } = openKoffi();
   // On arm64, variable arguments are passed in other places than the rest.
   const fcntl = declare('fcntl', 'int', ['int', 'int', '...']);
   return {
-    name,
-    map,
-    chmod,
+    ...common,
     allocate(file, at, bytes) {
       const store = new Uint8Array(FSTORE.bytes);
       const view = new DataView(store.buffer);

@@ -14,7 +14,7 @@ import { fail, MOST_TRIES, type RegionFile } from './region-file.ts';
 // up in a removed file.
 
 /** The lock held while a region is created or removed. */
-export const MAKING = 0;
+export const CREATING = 0;
 /** The entries of processes: each has the lock of its number. */
 export const ENTRIES: readonly number[] = Array.from({ length: PROCESS_COUNT }, (_, i) => i + 1);
 /** The lock held while an operator changes a limit. */
@@ -88,12 +88,12 @@ export class FileLocks {
    *
    * @throws HandleError `ERR_HOST_BUSY` if another process holds it for 10 seconds.
    */
-  hold<T>(action: () => T, lock: typeof MAKING | typeof OPERATING = MAKING): T {
+  hold<T>(action: () => T, lock: typeof CREATING | typeof OPERATING = CREATING): T {
     const giveUpAtMs = timers.nowMs() + TIMEOUT_MS;
     const pause = new Int32Array(new SharedArrayBuffer(4));
     while (!this.take(lock)) {
       if (timers.nowMs() > giveUpAtMs) {
-        const work = lock === MAKING ? 'created or removed' : 'changed';
+        const work = lock === CREATING ? 'created or removed' : 'changed';
         const message = `is being ${work} by a process that stands still`;
         throw fail('ERR_HOST_BUSY', this.file.path, message);
       }

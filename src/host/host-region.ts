@@ -27,7 +27,7 @@ import {
   type RegionFile,
   type Wanted,
 } from './region-file.ts';
-import { discard, findOrMake } from './region-header.ts';
+import { discard, findOrCreate } from './region-header.ts';
 import { untilThreadEnds } from './threads.ts';
 import { pollWith } from './watched-poll-set.ts';
 
@@ -143,7 +143,7 @@ export class HostRegion extends Region {
 
   static #enter(locks: FileLocks, wanted: Wanted, size?: number): HostRegion | undefined {
     const { file } = locks;
-    const whole = findOrMake(locks, wanted, size ?? DEFAULT_BYTES);
+    const whole = findOrCreate(locks, wanted, size ?? DEFAULT_BYTES);
     checkSize(file, whole, size);
     const entry = locks.claimEntry();
     // Without this entry's lock, another process cannot remove the file, unless it uses force.

@@ -35,7 +35,8 @@ interface Koffi {
 }
 
 /** koffi, and the functions common to all systems. */
-export interface KoffiLibc extends Pick<Libc, 'name' | 'map' | 'chmod'> {
+export interface KoffiLibc {
+  readonly common: Pick<Libc, 'name' | 'map' | 'chmod'>;
   readonly declare: Declare;
   /** The number of the last error. */
   readonly errno: () => number;
@@ -50,12 +51,14 @@ export function openKoffi(): KoffiLibc {
   const fchmod = libc.func('fchmod', 'int', ['int', 'int']);
   const { protection, flags } = MAPPING;
   return {
-    name: 'koffi',
+    common: {
+      name: 'koffi',
+      map: (memory, file, bytes) =>
+        Number(mmap(new Uint8Array(memory), bytes, protection, flags, file, 0)) !== -1,
+      chmod: (file, mode) => fchmod(file, mode),
+    },
     declare: (...declaration) => libc.func(...declaration),
     errno: () => koffi.errno(),
-    map: (memory, file, bytes) =>
-      Number(mmap(new Uint8Array(memory), bytes, protection, flags, file, 0)) !== -1,
-    chmod: (file, mode) => fchmod(file, mode),
   };
 }
 

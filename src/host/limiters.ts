@@ -16,6 +16,7 @@ import { FLEET_CELL, FLEET_STOCK } from '../memory/layout/fleet.ts';
 import { namesIn } from '../memory/names.ts';
 import type { Named, Region } from '../memory/region.ts';
 import { loadDouble } from '../memory/shared-double.ts';
+import { shown } from '../options.ts';
 
 /** A named limiter in a region, or the stock of a fleet bucket. */
 export type HostLimiter =
@@ -31,6 +32,14 @@ export type HostLimiter =
   | Placed<'sometimes', Sometimes>
   | Placed<'semaphore', Semaphore>
   | Placed<'fleet-bucket', HostStock>;
+
+/** The error of an operation that a limiter of its kind does not have. */
+export function misfit(
+  one: { readonly name: string; readonly kind: string },
+  rest: string,
+): TypeError {
+  return new TypeError(`${shown(one.name)} is a ${one.kind}, ${rest}`);
+}
 
 interface Placed<Kind, Limiter> {
   /** Its name in the region. */

@@ -17,13 +17,11 @@ export const linux: Platform = {
 };
 
 function loadKoffi(): Libc {
-  const { name, map, chmod, declare } = openKoffi();
+  const { common, declare } = openKoffi();
   const fallocate = declare('posix_fallocate', 'int', ['int', 'int64_t', 'int64_t']);
   const fcntl = declare('fcntl', 'int', ['int', 'int', 'void *']);
   return {
-    name,
-    map,
-    chmod,
+    ...common,
     allocate: (file, at, bytes) => fallocate(file, at, bytes),
     lock: (file, command, flock) => fcntl(file, command, flock),
   };

@@ -33,10 +33,10 @@ export interface HostRecovery {
   readonly tokens: number;
 }
 
-const SWEEP_MS = 500;
+const RECOVERY_MS = 500;
 
 /**
- * A thread's membership in a region: its entry, and the sweeps that it makes. The holder of an entry
+ * A thread's membership in a region: its entry, and the recovery of processes that have ended. The holder of an entry
  * has the lock of its number. When it ends, the system releases the lock, and the next process to
  * take it recovers what the first one held.
  */
@@ -47,7 +47,7 @@ export class Membership {
   readonly #entries: number;
   readonly #own: number;
   readonly #timer: ReturnType<typeof timers.repeat>;
-  #sweptAtMs = Number.NEGATIVE_INFINITY;
+  #recoveredAtMs = Number.NEGATIVE_INFINITY;
   /** Its file is closed then: the descriptor may be another file's. */
   #hasLeft = false;
 
@@ -67,15 +67,15 @@ export class Membership {
       opener,
       hasLeft: () => this.#hasLeft,
       hasEnded: (entry) => !this.#hasLeft && this.#hasEnded(entry),
-      sweep: () => this.#sweep(),
+      recoverEnded: () => this.#recoverEnded(),
     });
     this.#recover(own);
     const at = this.#at(own);
     region.f64[(at + PROCESS.openedUs) >> 3] = systemClock.now();
     Atomics.store(region.i32, (at + PROCESS.pid) >> 2, process.pid);
     // A process that takes the place of a killed one may need its permits at once.
-    this.#sweep();
-    this.#timer = timers.repeat(() => this.#sweep(), SWEEP_MS);
+    this.#recoverEnded();
+    this.#timer = timers.repeat(() => this.#recoverEnded(), RECOVERY_MS);
     this.#timer.unref();
   }
 
@@ -95,10 +95,10 @@ export class Membership {
    * Recovers the holdings of processes that have ended, and notes the time for the next start of the
    * machine. Does nothing if it has just done so.
    */
-  #sweep(): void {
+  #recoverEnded(): void {
     const nowMs = timers.nowMs();
-    if (this.#hasLeft || nowMs - this.#sweptAtMs < SWEEP_MS / 2) return;
-    this.#sweptAtMs = nowMs;
+    if (this.#hasLeft || nowMs - this.#recoveredAtMs < RECOVERY_MS / 2) return;
+    this.#recoveredAtMs = nowMs;
     try {
       noteTime(this.#region, this.#entries);
       for (const entry of ENTRIES) this.#recoverIfEnded(entry);
@@ -133,7 +133,7 @@ export class Membership {
     Atomics.store(this.#region.i32, (this.#at(entry) + PROCESS.pid) >> 2, 0);
   }
 
-  /** What ended processes held, over all sweeps of all processes. */
+  /** What ended processes held, as counted by all processes. */
   get recovered(): HostRecovery {
     const { i32, i64 } = this.#region;
     return {
@@ -154,7 +154,7 @@ export class Membership {
     });
   }
 
-  /** Ends the sweeps, and releases what this thread holds and its entry. */
+  /** Ends the recovery, and releases what this thread holds and its entry. */
   leave(): void {
     timers.stopRepeating(this.#timer);
     try {

@@ -50,10 +50,10 @@ function poll({ buffer, list }: PollerData, layout: typeof LAYOUT): void {
     seenAdded = added;
     const end = head.watches + Atomics.load(entries, head.used / 4) * watchBytes;
     for (let entry = head.watches; isNew && entry < end; entry += watchBytes) {
-      const place = Atomics.load(entries, (entry + watch.place) / 4);
-      if (place === 0) continue;
+      const index = Atomics.load(entries, (entry + watch.index) / 4);
+      if (index === 0) continue;
       const value = Atomics.load(entries, (entry + watch.value) / 4);
-      if (Atomics.load(words, place) !== value) Atomics.notify(words, place);
+      if (Atomics.load(words, index) !== value) Atomics.notify(words, index);
     }
     Atomics.add(entries, head.looks / 4, 1);
     if (Atomics.wait(entries, head.end / 4, 0, everyMs) !== 'timed-out') return;
@@ -88,17 +88,17 @@ export class PollerThread implements Poller {
     return isAwake;
   }
 
-  watch(place: number, value: number): (() => void) | undefined {
+  watch(index: number, value: number): (() => void) | undefined {
     const number = this.#free.pop() ?? this.#used;
     if (number === WATCHES) return undefined;
     const entry = WATCH_LIST.watches + number * WATCH_BYTES;
-    // Store the place last: a reader that sees it must see its value too.
+    // Store the index last: a reader that sees it must see its value too.
     Atomics.store(this.#list, (entry + WATCH.value) >> 2, value);
-    Atomics.store(this.#list, (entry + WATCH.place) >> 2, place);
+    Atomics.store(this.#list, (entry + WATCH.index) >> 2, index);
     if (number === this.#used) Atomics.store(this.#list, WATCH_LIST.used >> 2, ++this.#used);
     Atomics.add(this.#list, WATCH_LIST.added >> 2, 1);
     return () => {
-      Atomics.store(this.#list, (entry + WATCH.place) >> 2, 0);
+      Atomics.store(this.#list, (entry + WATCH.index) >> 2, 0);
       this.#free.push(number);
     };
   }

@@ -13,7 +13,7 @@ import {
   REGION_VERSION,
 } from '../memory/layout.ts';
 import { PAGE_BYTES } from '../memory/shared-memory.ts';
-import { type FileLocks, MAKING } from './file-locks.ts';
+import { CREATING, type FileLocks } from './file-locks.ts';
 import type { Libc } from './libc.ts';
 import { errorName, platform } from './native.ts';
 import type { Machine } from './platform.ts';
@@ -112,11 +112,11 @@ function stale({ path }: RegionFile, message: string): HandleError {
  *
  * @throws HandleError
  */
-export function findOrMake(locks: FileLocks, wanted: Wanted, bytes: number): number {
+export function findOrCreate(locks: FileLocks, wanted: Wanted, bytes: number): number {
   const { file } = locks;
   if (wanted.isKept && readHeader(file)?.isOfThisBoot === false) locks.hold(() => takeOver(locks));
   // Checked without the lock, so that a stopped process cannot block those that come later.
-  return checkRegion(file) ?? locks.hold(() => make(locks, wanted, bytes));
+  return checkRegion(file) ?? locks.hold(() => create(locks, wanted, bytes));
 }
 
 /** Lets a region go on after a restart of the machine, unless another process has done so. */
@@ -139,11 +139,11 @@ function takeOver(locks: FileLocks): void {
   }
 }
 
-function make({ file, libc }: FileLocks, { isCreated, mode }: Wanted, bytes: number): number {
-  const made = checkRegion(file);
-  if (made !== undefined) return made;
+function create({ file, libc }: FileLocks, { isCreated, mode }: Wanted, bytes: number): number {
+  const found = checkRegion(file);
+  if (found !== undefined) return found;
   if (!isCreated) throw fail('ERR_REGION_INVALID', file.path, 'holds no region yet');
-  makeRegion(file, libc, bytes, mode);
+  createRegion(file, libc, bytes, mode);
   return bytes;
 }
 
@@ -152,7 +152,7 @@ export function discard(locks: FileLocks): void {
   const { file } = locks;
   let isFree = true;
   try {
-    isFree = locks.take(MAKING);
+    isFree = locks.take(CREATING);
   } catch {
     // Nobody can use a file that cannot be locked.
   }
@@ -181,7 +181,7 @@ function magicOf({ descriptor }: RegionFile): number | undefined {
  * Creates an empty region in a file that {@link checkRegion} found incomplete. Hold the file's
  * lock.
  */
-export function makeRegion(file: RegionFile, libc: Libc, bytes: number, mode: number): void {
+export function createRegion(file: RegionFile, libc: Libc, bytes: number, mode: number): void {
   const { descriptor } = file;
   const header = new Header();
   header.i32[REGION.magic] = REGION_UNFINISHED;

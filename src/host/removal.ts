@@ -1,6 +1,6 @@
 import { readSync, rmSync } from 'node:fs';
 import { PROCESS, PROCESS_BYTES, PROCESS_COUNT, REGION } from '../memory/layout.ts';
-import { ENTRIES, FileLocks, MAKING } from './file-locks.ts';
+import { CREATING, ENTRIES, FileLocks } from './file-locks.ts';
 import { loadLibc } from './native.ts';
 import { EXISTING, fail, isInPlace, openFile, pathOf, type RegionFile } from './region-file.ts';
 import { isRegion } from './region-header.ts';
@@ -33,8 +33,8 @@ function tryRemoval(path: string, isForced: boolean): boolean {
 /** Takes all locks of a region, so that no process can open it. */
 function takeAll(file: RegionFile): void {
   const locks = new FileLocks(loadLibc(), file);
-  while (!locks.take(MAKING, PROCESS_COUNT + 1)) {
-    if (locks.isTaken(MAKING)) {
+  while (!locks.take(CREATING, PROCESS_COUNT + 1)) {
+    if (locks.isTaken(CREATING)) {
       throw fail('ERR_HOST_BUSY', file.path, 'is being created or removed: try again');
     }
     const users = usersOf(locks);

@@ -18,7 +18,7 @@ export interface Poller {
    * Watches the word at an index of its memory for a change from `value`. The returned function
    * ends the watch. Undefined if it has no room.
    */
-  watch(place: number, value: number): (() => void) | undefined;
+  watch(index: number, value: number): (() => void) | undefined;
   end(): void;
 }
 
@@ -61,7 +61,7 @@ class WatchedPollSet extends PollSet {
   }
 
   #watch(event: Waiting): void {
-    const end = this.#pollers.get(event.buffer)?.watch(event.place, event.value);
+    const end = this.#pollers.get(event.buffer)?.watch(event.index, event.value);
     if (end !== undefined) this.#watches.set(event, end);
   }
 

@@ -1,10 +1,9 @@
 import { userInfo } from 'node:os';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { ChangeLog } from '../../src/host/change-log.ts';
-import { FileLocks } from '../../src/host/file-locks.ts';
+import { FileLocks, OPERATING } from '../../src/host/file-locks.ts';
 import { loadLibc } from '../../src/host/native.ts';
 import { EXISTING, openFile } from '../../src/host/region-file.ts';
-import { OPERATING } from '../../src/host/file-locks.ts';
 import { HostRegion } from '../../src/host.ts';
 import { KeyedTokenBucket, TokenBucket } from '../../src/index.ts';
 import { timers } from '../../src/memory/runtime.ts';
@@ -61,7 +60,7 @@ test('a change waits for another operator, and fails if that one stands still', 
   await host('set', path, 'api', 'rate=20');
   inRegion(path, (region) => {
     const change = { action: 'set', user: 'ann', pid: 7, cell: 0, from: {}, to: {} } as const;
-    ChangeLog.findOrMake(region).begin(change, new Set());
+    ChangeLog.findOrCreate(region).begin(change, new Set());
   });
   const file = openFile(path, EXISTING);
   const locks = new FileLocks(loadLibc(), file);

@@ -109,7 +109,7 @@ describe("a handle's process", () => {
     const region = core.Region.attach({ ...handle, path, process: 255 });
     expect(region.handle).toMatchObject({ path, process: 255 });
     expect(region.sharing?.hasEnded(7)).toBe(false);
-    expect(region.sharing?.sweep()).toBeUndefined();
+    expect(region.sharing?.recoverEnded()).toBeUndefined();
     expect(core.Region.attach({ ...handle, path, process: 3 }).sharing).toBe(region.sharing);
     // As it arrives in another process.
     const lost = { ...handle, memory: {} as never, path, process: 255 };

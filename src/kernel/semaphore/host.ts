@@ -159,8 +159,8 @@ export class HostedSemaphore {
   }
 
   /** Returns the permits of ended processes now and then. */
-  sweep(): void {
-    this.#place.region.sharing?.sweep();
+  recoverEnded(): void {
+    this.#place.region.sharing?.recoverEnded();
   }
 
   /** Number of queued callers of all threads. */

@@ -96,5 +96,5 @@ export const CHANGE_BYTES = 8 * LINE_BYTES;
 export const MAX_CHANGE_TEXT = CHANGE_BYTES - CHANGE.text;
 /** The changes that are kept. One more has room, so that writing one costs none of them. */
 export const CHANGES_KEPT = 100;
-export const CHANGE_PLACES = CHANGES_KEPT + 1;
-export const CHANGES_BYTES = CHANGE_PLACES * CHANGE_BYTES;
+export const CHANGE_ENTRIES = CHANGES_KEPT + 1;
+export const CHANGES_BYTES = CHANGE_ENTRIES * CHANGE_BYTES;

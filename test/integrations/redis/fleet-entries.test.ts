@@ -99,7 +99,7 @@ test('a thread that shares an entry changes nothing of its member, and is no sig
   const { i32, i64 } = region;
   const own: Sharing = {
     ...{ path: '/none', process: 3, opener: 3 },
-    ...{ hasEnded: () => false, sweep: () => undefined },
+    ...{ hasEnded: () => false, recoverEnded: () => undefined },
   };
   sharingOf.set(region.memory, own);
   const fleet = await shared.open();
