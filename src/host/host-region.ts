@@ -5,12 +5,7 @@ import { openSharedWith } from '../memory/sharing.ts';
 import { checkMade } from '../options.ts';
 import { join } from './attached.ts';
 import { FileLocks, OPERATING } from './file-locks.ts';
-import {
-  checkHostOptions,
-  DEFAULT_BYTES,
-  DEFAULT_MODE,
-  type HostRegionOptions,
-} from './host-options.ts';
+import { checkHostOptions, DEFAULT_MODE, type HostRegionOptions } from './host-options.ts';
 import type { BindingName, Libc } from './libc.ts';
 import { type HostLimiter, HostLimiters } from './limiters.ts';
 import { type HostProcess, type HostRecovery, Membership } from './membership.ts';
@@ -83,8 +78,10 @@ export class HostRegion extends Region {
    */
   static override open(options: HostRegionOptions): HostRegion {
     const { path, bytes, mode, owner, binding, afterReboot } = checkHostOptions(options);
-    const wanted = { owner, mode, isCreated: true, isKept: afterReboot === 'keep' };
-    return HostRegion.#open(path, wanted, bytes, binding);
+    const isKept = afterReboot === 'keep';
+    const whole = bytes === undefined ? undefined : Math.ceil(bytes / PAGE_BYTES) * PAGE_BYTES;
+    const wanted = { owner, mode, isCreated: true, isKept, bytes: whole };
+    return HostRegion.#open(path, wanted, binding);
   }
 
   /**
@@ -103,35 +100,29 @@ export class HostRegion extends Region {
     throw new TypeError('HostRegion.create does not exist: use HostRegion.open or Region.create');
   }
 
-  static #open(path: string, wanted: Wanted, bytes?: number, binding?: BindingName): HostRegion {
+  static #open(path: string, wanted: Wanted, binding?: BindingName): HostRegion {
     const libc = loadLibc(binding);
-    const size = bytes === undefined ? undefined : Math.ceil(bytes / PAGE_BYTES) * PAGE_BYTES;
     for (let tries = 0; tries < MOST_TRIES; tries++) {
-      const region = HostRegion.#tryOpen(libc, pathOf(path), wanted, size);
+      const region = HostRegion.#tryOpen(libc, pathOf(path), wanted);
       if (region !== undefined) return region;
     }
     throw fail('ERR_REGION_INVALID', pathOf(path), 'is replaced each time it is opened');
   }
 
   /** Returns undefined if the file was removed or replaced meanwhile. */
-  static #tryOpen(
-    libc: Libc,
-    path: string,
-    wanted: Wanted,
-    size: number | undefined,
-  ): HostRegion | undefined {
+  static #tryOpen(libc: Libc, path: string, wanted: Wanted): HostRegion | undefined {
     let file = openFile(path, wanted);
     let region: HostRegion | undefined;
     try {
       const known = open.get(file.identity);
       if (known !== undefined) {
-        checkSize(file, known.buffer.byteLength, size);
+        checkSize(file, known.buffer.byteLength, wanted);
         return known;
       }
       const kept = untilThreadEnds(file);
       if (kept === undefined) return undefined;
       file = kept;
-      region = HostRegion.#enter(new FileLocks(libc, file), wanted, size);
+      region = HostRegion.#enter(new FileLocks(libc, file), wanted);
       return region;
     } catch (error) {
       if (file.isNew) discard(new FileLocks(libc, file));
@@ -141,14 +132,14 @@ export class HostRegion extends Region {
     }
   }
 
-  static #enter(locks: FileLocks, wanted: Wanted, size?: number): HostRegion | undefined {
+  static #enter(locks: FileLocks, wanted: Wanted): HostRegion | undefined {
     const { file } = locks;
-    const whole = findOrCreate(locks, wanted, size ?? DEFAULT_BYTES);
-    checkSize(file, whole, size);
+    const bytes = findOrCreate(locks, wanted);
+    checkSize(file, bytes, wanted);
     const entry = locks.claimEntry();
     // Without this entry's lock, another process cannot remove the file, unless it uses force.
     if (!isInPlace(file)) return undefined;
-    const region = new HostRegion(map(locks, whole, wanted), locks, entry).held();
+    const region = new HostRegion(map(locks, bytes, wanted), locks, entry).held();
     open.set(file.identity, region);
     return region;
   }
@@ -214,9 +205,8 @@ export class HostRegion extends Region {
   }
 }
 
-function checkSize({ path }: RegionFile, found: number, wanted: number | undefined): void {
-  if (wanted === undefined || wanted === found) return;
-  throw fail('ERR_REGION_INVALID', path, `has ${found} bytes, not ${wanted}`);
+function checkSize({ path }: RegionFile, found: number, { bytes = found }: Wanted): void {
+  if (bytes !== found) throw fail('ERR_REGION_INVALID', path, `has ${found} bytes, not ${bytes}`);
 }
 
 /**

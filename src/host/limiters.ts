@@ -1,15 +1,5 @@
-import { attach } from '../limiters/attach.ts';
-import type { FixedWindow } from '../limiters/fixed-window.ts';
-import type { KeyedFixedWindow } from '../limiters/keyed-fixed-window.ts';
-import type { KeyedLimitSet } from '../limiters/keyed-limit-set.ts';
-import type { KeyedTokenBucket } from '../limiters/keyed-token-bucket.ts';
-import type { LeakyBucket } from '../limiters/leaky-bucket.ts';
-import type { LimitSet } from '../limiters/limit-set.ts';
+import { attach, type LimiterOf } from '../limiters/attach.ts';
 import { handleOfName, kindAt } from '../limiters/opening.ts';
-import type { Semaphore } from '../limiters/semaphore.ts';
-import type { SlidingLog } from '../limiters/sliding-log.ts';
-import type { SlidingWindow } from '../limiters/sliding-window.ts';
-import type { Sometimes } from '../limiters/sometimes.ts';
 import { Described, type Description, type LimiterStats } from '../limiters/state.ts';
 import { TokenBucket } from '../limiters/token-bucket.ts';
 import { FLEET_CELL, FLEET_STOCK } from '../memory/layout/fleet.ts';
@@ -18,29 +8,6 @@ import type { Named, Region } from '../memory/region.ts';
 import { loadDouble } from '../memory/shared-double.ts';
 import { shown } from '../options.ts';
 
-/** A named limiter in a region, or the stock of a fleet bucket. */
-export type HostLimiter =
-  | Placed<'token-bucket', TokenBucket>
-  | Placed<'leaky-bucket', LeakyBucket>
-  | Placed<'limit-set', LimitSet>
-  | Placed<'fixed-window', FixedWindow>
-  | Placed<'sliding-window', SlidingWindow>
-  | Placed<'sliding-log', SlidingLog>
-  | Placed<'keyed-token-bucket', KeyedTokenBucket>
-  | Placed<'keyed-fixed-window', KeyedFixedWindow>
-  | Placed<'keyed-limit-set', KeyedLimitSet>
-  | Placed<'sometimes', Sometimes>
-  | Placed<'semaphore', Semaphore>
-  | Placed<'fleet-bucket', HostStock>;
-
-/** The error of an operation that a limiter of its kind does not have. */
-export function misfit(
-  one: { readonly name: string; readonly kind: string },
-  rest: string,
-): TypeError {
-  return new TypeError(`${shown(one.name)} is a ${one.kind}, ${rest}`);
-}
-
 interface Placed<Kind, Limiter> {
   /** Its name in the region. */
   readonly name: string;
@@ -48,6 +15,23 @@ interface Placed<Kind, Limiter> {
   readonly kind: Kind;
   /** The limiter, to which this thread is attached. */
   readonly limiter: Limiter;
+}
+
+interface HostLimiterOf extends LimiterOf {
+  'fleet-bucket': HostStock;
+}
+
+/** A named limiter in a region, or the stock of a fleet bucket. */
+export type HostLimiter = {
+  [Kind in keyof HostLimiterOf]: Placed<Kind, HostLimiterOf[Kind]>;
+}[keyof HostLimiterOf];
+
+/** The error of an operation that a limiter of its kind does not have. */
+export function misfit(
+  one: { readonly name: string; readonly kind: string },
+  rest: string,
+): TypeError {
+  return new TypeError(`${shown(one.name)} is a ${one.kind}, ${rest}`);
 }
 
 /**

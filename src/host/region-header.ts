@@ -14,6 +14,7 @@ import {
 } from '../memory/layout.ts';
 import { PAGE_BYTES } from '../memory/shared-memory.ts';
 import { CREATING, type FileLocks } from './file-locks.ts';
+import { DEFAULT_BYTES } from './host-options.ts';
 import type { Libc } from './libc.ts';
 import { errorName, platform } from './native.ts';
 import type { Machine } from './platform.ts';
@@ -112,11 +113,11 @@ function stale({ path }: RegionFile, message: string): HandleError {
  *
  * @throws HandleError
  */
-export function findOrCreate(locks: FileLocks, wanted: Wanted, bytes: number): number {
+export function findOrCreate(locks: FileLocks, wanted: Wanted): number {
   const { file } = locks;
   if (wanted.isKept && readHeader(file)?.isOfThisBoot === false) locks.hold(() => takeOver(locks));
   // Checked without the lock, so that a stopped process cannot block those that come later.
-  return checkRegion(file) ?? locks.hold(() => create(locks, wanted, bytes));
+  return checkRegion(file) ?? locks.hold(() => create(locks, wanted));
 }
 
 /** Lets a region go on after a restart of the machine, unless another process has done so. */
@@ -139,7 +140,8 @@ function takeOver(locks: FileLocks): void {
   }
 }
 
-function create({ file, libc }: FileLocks, { isCreated, mode }: Wanted, bytes: number): number {
+function create({ file, libc }: FileLocks, wanted: Wanted): number {
+  const { isCreated, mode, bytes = DEFAULT_BYTES } = wanted;
   const found = checkRegion(file);
   if (found !== undefined) return found;
   if (!isCreated) throw fail('ERR_REGION_INVALID', file.path, 'holds no region yet');
