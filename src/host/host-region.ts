@@ -1,9 +1,16 @@
+import { readSync } from 'node:fs';
+import { HandleError } from '../errors.ts';
 import { Region } from '../limiters/region.ts';
-import { PROCESSES_BYTES, REGION } from '../memory/layout.ts';
-import { allocatePages, PAGE_BYTES, type WasmMemory } from '../memory/shared-memory.ts';
-import { openSharedWith } from '../memory/sharing.ts';
+import { PROCESS_BYTES, PROCESSES_BYTES, REGION } from '../memory/layout.ts';
+import { Region as AnyRegion } from '../memory/region.ts';
+import {
+  allocatePages,
+  PAGE_BYTES,
+  type SharedMemory,
+  type WasmMemory,
+} from '../memory/shared-memory.ts';
+import { openSharedWith, sharingOf } from '../memory/sharing.ts';
 import { checkMade } from '../options.ts';
-import { join } from './attached.ts';
 import { FileLocks, OPERATING } from './file-locks.ts';
 import { checkHostOptions, DEFAULT_MODE, type HostRegionOptions } from './host-options.ts';
 import type { BindingName, Libc } from './libc.ts';
@@ -231,12 +238,60 @@ function map({ file, libc }: FileLocks, bytes: number, wanted: Wanted): WasmMemo
   }
 }
 
-openSharedWith(
-  (path) => {
-    const known = [...open.values()].find((region) => region.path === path);
-    return (known ?? HostRegion.find(path)).memory;
-  },
-  (memory, path, opener) => join(memory, path, opener, (identity) => open.get(identity)?.memory),
-);
+/** The memory of regions that this thread joined by handles, by file. */
+const joined = new Map<string, SharedMemory>();
+
+/**
+ * Gives this thread its own entry in a region that another thread of the process opened: its
+ * holdings then come back when it ends, and it can recover those of others while it blocks. Without
+ * an entry it acts as a part of the other thread.
+ */
+export function join(
+  memory: SharedMemory,
+  path: string,
+  opener: number,
+  opened = (identity: string) => open.get(identity)?.memory,
+): void {
+  const region = AnyRegion.open(memory);
+  let file: RegionFile | undefined;
+  try {
+    file = openFile(path, EXISTING);
+    if (!isFileOf(region, file, opener)) return;
+    const known = opened(file.identity) ?? joined.get(file.identity);
+    const sharing = known === undefined ? undefined : sharingOf.get(known);
+    if (sharing !== undefined) {
+      sharingOf.set(memory, sharing);
+      return;
+    }
+    const libc = loadLibc();
+    const kept = untilThreadEnds(file);
+    if (kept === undefined) return;
+    file = kept;
+    const locks = new FileLocks(libc, file);
+    new Membership(region, locks, locks.claimEntry(), opener);
+    joined.set(file.identity, memory);
+    file = undefined; // its locks are in use
+  } catch (error) {
+    if (!(error instanceof HandleError)) throw error;
+  } finally {
+    file?.close();
+  }
+}
+
+/** The path may lead to another file by now: compare when the opener's entry was written. */
+function isFileOf(region: AnyRegion, { descriptor }: RegionFile, opener: number): boolean {
+  const processes = region.i32[REGION.processes] ?? 0;
+  if (!region.holds(processes, PROCESSES_BYTES)) return false;
+  const at = processes + opener * PROCESS_BYTES;
+  const entry = new Uint8Array(PROCESS_BYTES);
+  readSync(descriptor, entry, 0, PROCESS_BYTES, at);
+  const own = new Uint8Array(region.buffer, at, PROCESS_BYTES);
+  return own.some((byte) => byte !== 0) && entry.every((byte, i) => byte === own[i]);
+}
+
+openSharedWith((path) => {
+  const known = [...open.values()].find((region) => region.path === path);
+  return (known ?? HostRegion.find(path)).memory;
+}, join);
 
 pollWith((buffer) => new PollerThread(buffer));

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { join } from '../../src/host/attached.ts';
 import { FileLocks } from '../../src/host/file-locks.ts';
+import { join } from '../../src/host/host-region.ts';
 import { loadLibc } from '../../src/host/native.ts';
 import { EXISTING, openFile } from '../../src/host/region-file.ts';
 import { HostRegion } from '../../src/host.ts';
