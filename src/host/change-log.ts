@@ -10,7 +10,7 @@ import {
 import type { Region } from '../memory/region.ts';
 import { loadDouble, storeDouble } from '../memory/shared-double.ts';
 
-// The record of the changes that operators make in a region. A writer holds the file lock of
+// The log of the changes that operators make in a region. A writer holds the file lock of
 // operators, which the system releases when it is killed, so there is one writer at a time.
 //
 // An entry is written while its number is 0, and its number is stored last. A writer that is killed
@@ -41,7 +41,7 @@ export interface LoggedChange {
   readonly to: Values | string;
 }
 
-/** A change in a region's record. */
+/** A change in a region's log. */
 export interface RecordedChange extends LoggedChange {
   /** Counts the changes of a region, from 1 on. */
   readonly number: number;
@@ -114,7 +114,7 @@ function parsed(text: string): Omit<LoggedChange, 'pid' | 'cell'> | undefined {
 /** The offset of an entry, and its change; undefined if it is empty or being written. */
 type Entry = readonly [offset: number, change: RecordedChange | undefined];
 
-/** The record of the changes in a region. */
+/** The log of the changes in a region. */
 export class ChangeLog {
   readonly #region: Region;
   readonly #at: number;
@@ -125,7 +125,7 @@ export class ChangeLog {
   }
 
   /**
-   * The record of a region; undefined if nobody has changed anything.
+   * The log of a region; undefined if nobody has changed anything.
    *
    * @throws HandleError `ERR_REGION_DAMAGED`
    */
@@ -133,11 +133,11 @@ export class ChangeLog {
     const at = Atomics.load(region.i32, REGION_FILE.changes >> 2);
     if (at === 0) return undefined;
     if (region.holds(at, CHANGES_BYTES)) return new ChangeLog(region, at);
-    throw new HandleError('ERR_REGION_DAMAGED', `the record of changes cannot be at offset ${at}`);
+    throw new HandleError('ERR_REGION_DAMAGED', `the change log cannot be at offset ${at}`);
   }
 
   /**
-   * Allocates the record if there is none. Hold the lock of operators.
+   * Allocates the log if there is none. Hold the lock of operators.
    *
    * @throws RateLimitError `ERR_REGION_FULL` if the region has no room for it.
    */
@@ -148,7 +148,7 @@ export class ChangeLog {
     if (at === undefined) {
       throw new RateLimitError(
         'ERR_REGION_FULL',
-        `the region has ${region.bytesFree} bytes free, and the record of changes needs ` +
+        `the region has ${region.bytesFree} bytes free, and the change log needs ` +
           `${CHANGES_BYTES}: use --no-record to change the limit without it`,
       );
     }
@@ -174,7 +174,7 @@ export class ChangeLog {
       // Otherwise a newer change has taken the entry meanwhile.
       if (this.#load(entry, CHANGE.number) !== number) continue;
       if (change !== undefined) return change;
-      throw new HandleError('ERR_REGION_DAMAGED', 'a change in the record of changes is invalid');
+      throw new HandleError('ERR_REGION_DAMAGED', 'a change in the change log is invalid');
     }
   }
 

@@ -12,7 +12,7 @@ import type { HostRegion } from './host-region.ts';
 import { misfit } from './limiters.ts';
 
 // Changes that an operator makes to the limiters of a region, from outside the program: see
-// change-log.ts for their record.
+// change-log.ts for their log.
 
 type Key = string | number | bigint;
 
@@ -95,7 +95,7 @@ function find(region: HostRegion, name: string): Subject {
  * Makes a change, alone among operators, and records it before and after.
  *
  * @throws the limiter's own errors; RateLimitError `ERR_REGION_FULL` if there is no room for the
- * record; HandleError `ERR_HOST_BUSY` if another operator does not finish.
+ * log; HandleError `ERR_HOST_BUSY` if another operator does not finish.
  */
 export function operate(
   region: HostRegion,
@@ -260,7 +260,7 @@ export const resuming: Operation = {
     const pause = pauseIn(subject.changes(), subject.cell);
     if (pause !== undefined) return planChange(subject, restored(pause));
     const { name } = subject;
-    throw new Error(`no change on record has paused ${shown(name)}; set its limit instead`);
+    throw new Error(`no change in the log has paused ${shown(name)}; set its limit instead`);
   },
 };
 

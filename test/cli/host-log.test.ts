@@ -49,7 +49,7 @@ test('a region without room changes only without a record', async () => {
   const { code, stderr } = await host('set', path, 'api', 'rate=50');
   expect(code).toBe(1);
   expect(stderr).toMatch(
-    /^error: the region has \d+ bytes free, and the record of changes needs 51712: use --no-record /,
+    /^error: the region has \d+ bytes free, and the change log needs 51712: use --no-record /,
   );
   expect(await host('set', path, 'api', 'rate=50', '--no-record')).toMatchObject({ code: 0 });
   expect((await host('log', path)).stdout).toBe(`${path}: 0 changes\n`);

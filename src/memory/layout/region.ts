@@ -74,7 +74,7 @@ export const REGION_TIME = {
 export const PROCESSES_BYTES = ENTRIES_BYTES + LINE_BYTES;
 
 /**
- * The record of the changes that operators made in a region of a file, from the header's `changes`
+ * The log of the changes that operators made in a region of a file, from the header's `changes`
  * on: 101 entries in any order, of which one may be in the making.
  *
  *     change     │ number i32 │ stage i32 │ begunMs f64 │ endedMs f64 │ pid i32 │ cell u32 │
