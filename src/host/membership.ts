@@ -36,9 +36,9 @@ export interface HostRecovery {
 const RECOVERY_MS = 500;
 
 /**
- * A thread's membership in a region: its entry, and the recovery of processes that have ended. The holder of an entry
- * has the lock of its number. When it ends, the system releases the lock, and the next process to
- * take it recovers what the first one held.
+ * A thread's membership in a region: its entry, and the recovery of processes that have ended. The
+ * holder of an entry has the lock of its number. When it ends, the system releases the lock, and the
+ * next process to take it recovers what the first one held.
  */
 export class Membership {
   readonly #region: Region;

@@ -39,7 +39,10 @@ export function fail(
   return new HandleError(code, `${path} ${message}`, cause === undefined ? {} : { cause });
 }
 
-/** The file's expected owner and size, whether to create it, and whether it may be of an earlier boot. */
+/**
+ * The file's expected owner and size, whether to create it, and whether it may be of an earlier
+ * boot.
+ */
 export interface Wanted {
   readonly owner: number | undefined;
   readonly mode: number;
