@@ -1,4 +1,14 @@
-// The entry points of the package: their names in lib, and their sources.
+// The entry points of the package: their names in lib, and their sources. What the bundles of code and of
+// types have in common.
+
+import { readdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const LIB = fileURLToPath(new URL('../lib', import.meta.url));
+export const { peerDependencies } = JSON.parse(
+  await readFile(new URL('../package.json', import.meta.url), 'utf8'),
+);
 
 const ENTRIES = {
   index: 'src/index',
@@ -41,4 +51,11 @@ export function allEntriesIn(folder, ending) {
 function filesOf(entries, folder, ending) {
   const files = Object.entries(entries);
   return Object.fromEntries(files.map(([name, path]) => [name, `${folder}${path}${ending}`]));
+}
+
+/** Removes the files of an earlier build, whose chunks have other names. */
+export async function removeBuilt(endings) {
+  for (const name of await readdir(LIB).catch(() => [])) {
+    if (endings.test(name)) await rm(join(LIB, name));
+  }
 }

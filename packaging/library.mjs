@@ -2,21 +2,17 @@
 // thread of the command, and those of what they share. One file loads in a fraction of the time of
 // seventy. `--plain` leaves out what only makes it smaller, in a third of the time, and source maps.
 
-import { chmod, readdir, readFile, rm } from 'node:fs/promises';
+import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { transform } from 'esbuild';
 import { rollup } from 'rollup';
 import { minify } from 'terser';
-import { allEntriesIn } from './entries.mjs';
+import { allEntriesIn, LIB, peerDependencies, removeBuilt } from './entries.mjs';
 import { isBundled, packageOf, packages } from './packages.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const isPlain = process.argv.includes('--plain');
-const LIB = fileURLToPath(new URL('../lib', import.meta.url));
-const { peerDependencies } = JSON.parse(
-  await readFile(new URL('../package.json', import.meta.url), 'utf8'),
-);
 
 /** Comments on lines of their own. Each thread keeps the text of the code that it loads. */
 const COMMENTS = /^ *(\/\*\*[\s\S]*?\*\/|\/\/.*)$/gm;
@@ -53,9 +49,9 @@ const besideTheCommand = {
     id.endsWith('/beside.ts') ? { code: code.replace('`./', '`./cli/'), map: null } : null,
 };
 
-/** What every entry point is made of, without the layouts that only one of them imports. */
+/** What every entry point is made of, without the layout that only few of them import. */
 const CORE =
-  /src\/((errors|options|known-options)\.ts|(memory(?!\/layout\/(fleet|strategy)\.ts)|kernel|time|limiters)\/)/;
+  /src\/((errors|options|known-options)\.ts|(memory(?!\/layout\/fleet\.ts)|kernel|time|limiters)\/)/;
 /** A debugger shows the sources of the library, but neither packages nor the command. */
 const COMMAND = /^cli\//;
 
@@ -114,8 +110,5 @@ async function bundleCode() {
   await chmod(join(LIB, 'cli/main.js'), 0o755);
 }
 
-// Chunks of an earlier build have other names.
-for (const name of await readdir(LIB).catch(() => [])) {
-  if (/\.(js|map)$/.test(name)) await rm(join(LIB, name));
-}
+await removeBuilt(/\.(js|map)$/);
 await bundleCode();

@@ -1,12 +1,12 @@
 // Bundles the packages that the command and zerotime/load use, so that rollup can share them: each
-// becomes one ES module with only what is used of it.
+// becomes one ES module with only what is used of it. Their licences go with it.
 
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { licencesOf } from './licences.mjs';
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const ROOT = new URL('../', import.meta.url);
+const FOLDER = fileURLToPath(ROOT);
 
 /** Peers that they import: loaded only if the user has them. */
 const PEERS = ['koffi', 'redis'];
@@ -44,8 +44,8 @@ const PREFIX = '\0package:';
 
 async function bundled(contents) {
   const { outputFiles, metafile } = await build({
-    absWorkingDir: ROOT,
-    stdin: { contents, resolveDir: ROOT },
+    absWorkingDir: FOLDER,
+    stdin: { contents, resolveDir: FOLDER },
     bundle: true,
     write: false,
     metafile: true,
@@ -69,6 +69,34 @@ export function isBundled(name, from = '') {
 /** The package that a module of rollup bundles, if any. */
 export function packageOf(id) {
   return id.startsWith(PREFIX) ? id.slice(PREFIX.length) : undefined;
+}
+
+const LICENCE = /^(licen[cs]e|copying|notice)\b/i;
+
+const INTRODUCTION = 'The command zerotime, and zerotime/load, contain parts of these packages.\n';
+
+/** The folder of the package that contains this file; undefined for our own files. */
+function folderOf(path) {
+  const [folder] = /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path) ?? [];
+  return folder;
+}
+
+async function licenceOf(folder) {
+  const at = new URL(`${folder}/`, ROOT);
+  const { name, version, license } = JSON.parse(
+    await readFile(new URL('package.json', at), 'utf8'),
+  );
+  const files = (await readdir(at)).filter((file) => LICENCE.test(file));
+  if (files.length === 0) throw new Error(`${fileURLToPath(at)} has no file with its licence`);
+  const texts = await Promise.all(files.sort().map((file) => readFile(new URL(file, at), 'utf8')));
+  return [`${name} ${version} (${license})`, ...texts.map((text) => text.trim())].join('\n\n');
+}
+
+/** The text to ship with a bundle of these files. Throws if a package comes without its licence. */
+async function licencesOf(paths) {
+  const folders = new Set(paths.map(folderOf).filter((folder) => folder !== undefined));
+  const texts = await Promise.all([...folders].sort().map(licenceOf));
+  return `${[INTRODUCTION, ...texts].join(`\n${'-'.repeat(80)}\n\n`)}\n`;
 }
 
 /** Rollup gets the bundled packages from here, and LICENCES.txt the licences of what they contain. */

@@ -1,16 +1,8 @@
 // Bundles the library's types into lib: a file for each entry point, and those of what they share.
 
-import { readdir, readFile, rm } from 'node:fs/promises';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { rollup } from 'rollup';
 import { dts } from 'rollup-plugin-dts';
-import { entriesIn } from './entries.mjs';
-
-const LIB = fileURLToPath(new URL('../lib', import.meta.url));
-const { peerDependencies } = JSON.parse(
-  await readFile(new URL('../package.json', import.meta.url), 'utf8'),
-);
+import { entriesIn, LIB, peerDependencies, removeBuilt } from './entries.mjs';
 
 /** Types that two entry points share need not be public, and one entry point exports nothing. */
 const EXPECTED = /private shared type exports|empty chunk: "opentelemetry-register"/;
@@ -64,8 +56,5 @@ function withoutFrameworks(code) {
   return code.replaceAll(/^import .* from '(?:express|fastify|hono)';$/gm, '// @ts-ignore\n$&');
 }
 
-// Chunks of an earlier build have other names.
-for (const name of await readdir(LIB).catch(() => [])) {
-  if (name.endsWith('.d.ts')) await rm(join(LIB, name));
-}
+await removeBuilt(/\.d\.ts$/);
 await bundleTypes();

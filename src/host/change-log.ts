@@ -2,19 +2,19 @@ import { HandleError, RateLimitError } from '../errors.ts';
 import {
   CHANGE,
   CHANGE_BYTES,
-  CHANGE_PLACES,
+  CHANGE_ENTRIES,
   CHANGES_BYTES,
   MAX_CHANGE_TEXT,
-} from '../memory/layout/changes.ts';
-import { REGION_FILE } from '../memory/layout.ts';
+  REGION_FILE,
+} from '../memory/layout.ts';
 import type { Region } from '../memory/region.ts';
 import { loadDouble, storeDouble } from '../memory/shared-double.ts';
 
-// The record of the changes that operators make in a region. A writer holds the file lock of
+// The log of the changes that operators make in a region. A writer holds the file lock of
 // operators, which the system releases when it is killed, so there is one writer at a time.
 //
 // An entry is written while its number is 0, and its number is stored last. A writer that is killed
-// before that leaves an empty place, which the next one takes; one place more than changes are kept
+// before that leaves an empty entry, which the next one takes; one entry more than changes are kept
 // makes up for it. Readers take no lock: they read the number before and after the rest, which is
 // read and written with Atomics, so all of them see it in one order.
 //
@@ -41,7 +41,7 @@ export interface LoggedChange {
   readonly to: Values | string;
 }
 
-/** A change in a region's record. */
+/** A change in a region's log. */
 export interface RecordedChange extends LoggedChange {
   /** Counts the changes of a region, from 1 on. */
   readonly number: number;
@@ -112,9 +112,9 @@ function parsed(text: string): Omit<LoggedChange, 'pid' | 'cell'> | undefined {
 }
 
 /** The offset of an entry, and its change; undefined if it is empty or being written. */
-type Place = readonly [offset: number, change: RecordedChange | undefined];
+type Entry = readonly [offset: number, change: RecordedChange | undefined];
 
-/** The record of the changes in a region. */
+/** The log of the changes in a region. */
 export class ChangeLog {
   readonly #region: Region;
   readonly #at: number;
@@ -125,7 +125,7 @@ export class ChangeLog {
   }
 
   /**
-   * The record of a region; undefined if nobody has changed anything.
+   * The log of a region; undefined if nobody has changed anything.
    *
    * @throws HandleError `ERR_REGION_DAMAGED`
    */
@@ -133,22 +133,22 @@ export class ChangeLog {
     const at = Atomics.load(region.i32, REGION_FILE.changes >> 2);
     if (at === 0) return undefined;
     if (region.holds(at, CHANGES_BYTES)) return new ChangeLog(region, at);
-    throw new HandleError('ERR_REGION_DAMAGED', `the record of changes cannot be at offset ${at}`);
+    throw new HandleError('ERR_REGION_DAMAGED', `the change log cannot be at offset ${at}`);
   }
 
   /**
-   * Allocates the record if there is none. Hold the lock of operators.
+   * Allocates the log if there is none. Hold the lock of operators.
    *
    * @throws RateLimitError `ERR_REGION_FULL` if the region has no room for it.
    */
-  static findOrMake(region: Region): ChangeLog {
+  static findOrCreate(region: Region): ChangeLog {
     const found = ChangeLog.find(region);
     if (found !== undefined) return found;
     const at = region.tryAllocate(CHANGES_BYTES);
     if (at === undefined) {
       throw new RateLimitError(
         'ERR_REGION_FULL',
-        `the region has ${region.bytesFree} bytes free, and the record of changes needs ` +
+        `the region has ${region.bytesFree} bytes free, and the change log needs ` +
           `${CHANGES_BYTES}: use --no-record to change the limit without it`,
       );
     }
@@ -157,53 +157,53 @@ export class ChangeLog {
     return new ChangeLog(region, at);
   }
 
-  #load(place: number, field: number): number {
-    return Atomics.load(this.#region.i32, (place + field) >> 2);
+  #load(entry: number, field: number): number {
+    return Atomics.load(this.#region.i32, (entry + field) >> 2);
   }
 
-  #store(place: number, field: number, value: number): void {
-    Atomics.store(this.#region.i32, (place + field) >> 2, value);
+  #store(entry: number, field: number, value: number): void {
+    Atomics.store(this.#region.i32, (entry + field) >> 2, value);
   }
 
-  /** The change at a place; undefined if it is empty or being written. */
-  #read(place: number): RecordedChange | undefined {
+  /** The change of an entry; undefined if it is empty or being written. */
+  #read(entry: number): RecordedChange | undefined {
     for (;;) {
-      const number = this.#load(place, CHANGE.number);
+      const number = this.#load(entry, CHANGE.number);
       if (number === 0) return undefined;
-      const change = this.#contents(place, number);
-      // Otherwise a newer change has taken the place meanwhile.
-      if (this.#load(place, CHANGE.number) !== number) continue;
+      const change = this.#contents(entry, number);
+      // Otherwise a newer change has taken the entry meanwhile.
+      if (this.#load(entry, CHANGE.number) !== number) continue;
       if (change !== undefined) return change;
-      throw new HandleError('ERR_REGION_DAMAGED', 'a change in the record of changes is invalid');
+      throw new HandleError('ERR_REGION_DAMAGED', 'a change in the change log is invalid');
     }
   }
 
-  #contents(place: number, number: number): RecordedChange | undefined {
+  #contents(entry: number, number: number): RecordedChange | undefined {
     const { i64 } = this.#region;
-    const stageNumber = this.#load(place, CHANGE.stage);
+    const stageNumber = this.#load(entry, CHANGE.stage);
     const [stage] = Object.entries(STAGES).find(([, one]) => one === stageNumber) ?? [];
-    const bytes = this.#load(place, CHANGE.textBytes);
+    const bytes = this.#load(entry, CHANGE.textBytes);
     if (stage === undefined || !(bytes > 0 && bytes <= MAX_CHANGE_TEXT)) return undefined;
     const words = new Int32Array(Math.ceil(bytes / 4));
-    for (const i of words.keys()) words[i] = this.#load(place, CHANGE.text + 4 * i);
+    for (const i of words.keys()) words[i] = this.#load(entry, CHANGE.text + 4 * i);
     const text = parsed(new TextDecoder().decode(new Uint8Array(words.buffer, 0, bytes)));
     return (
       text && {
         ...text,
         number,
         stage: stage as RecordedChange['stage'],
-        begunMs: loadDouble(i64, (place + CHANGE.begunMs) >> 3),
-        endedMs: loadDouble(i64, (place + CHANGE.endedMs) >> 3),
-        pid: this.#load(place, CHANGE.pid),
-        cell: this.#load(place, CHANGE.cell),
+        begunMs: loadDouble(i64, (entry + CHANGE.begunMs) >> 3),
+        endedMs: loadDouble(i64, (entry + CHANGE.endedMs) >> 3),
+        pid: this.#load(entry, CHANGE.pid),
+        cell: this.#load(entry, CHANGE.cell),
       }
     );
   }
 
-  #all(): readonly Place[] {
-    return Array.from({ length: CHANGE_PLACES }, (_, index) => {
-      const place = this.#at + index * CHANGE_BYTES;
-      return [place, this.#read(place)];
+  #all(): readonly Entry[] {
+    return Array.from({ length: CHANGE_ENTRIES }, (_, index) => {
+      const entry = this.#at + index * CHANGE_BYTES;
+      return [entry, this.#read(entry)];
     });
   }
 
@@ -218,37 +218,37 @@ export class ChangeLog {
   }
 
   /**
-   * Records a change that is about to be made; call the result when it has been. Takes the place of
+   * Records a change that is about to be made; call the result when it has been. Takes the entry of
    * the oldest change that is not in `kept`. Hold the lock of operators.
    */
   begin(change: LoggedChange, kept: ReadonlySet<number>): (stage: 'done' | 'failed') => void {
     const all = this.#all();
     const number = 1 + Math.max(...all.map(([, one]) => one?.number ?? 0));
-    const place = nextPlace(all, kept);
+    const entry = nextEntry(all, kept);
     const { i64 } = this.#region;
     const text = textOf(change);
     const words = new Int32Array(Math.ceil(text.length / 4));
     new Uint8Array(words.buffer).set(text);
-    this.#store(place, CHANGE.number, 0);
-    this.#store(place, CHANGE.stage, STAGES.begun);
-    storeDouble(i64, (place + CHANGE.begunMs) >> 3, Date.now());
-    storeDouble(i64, (place + CHANGE.endedMs) >> 3, 0);
-    this.#store(place, CHANGE.pid, change.pid);
-    this.#store(place, CHANGE.cell, change.cell);
-    this.#store(place, CHANGE.textBytes, text.length);
-    for (const [i, word] of words.entries()) this.#store(place, CHANGE.text + 4 * i, word);
-    this.#store(place, CHANGE.number, number);
+    this.#store(entry, CHANGE.number, 0);
+    this.#store(entry, CHANGE.stage, STAGES.begun);
+    storeDouble(i64, (entry + CHANGE.begunMs) >> 3, Date.now());
+    storeDouble(i64, (entry + CHANGE.endedMs) >> 3, 0);
+    this.#store(entry, CHANGE.pid, change.pid);
+    this.#store(entry, CHANGE.cell, change.cell);
+    this.#store(entry, CHANGE.textBytes, text.length);
+    for (const [i, word] of words.entries()) this.#store(entry, CHANGE.text + 4 * i, word);
+    this.#store(entry, CHANGE.number, number);
     return (stage) => {
-      storeDouble(i64, (place + CHANGE.endedMs) >> 3, Date.now());
-      this.#store(place, CHANGE.stage, STAGES[stage]);
+      storeDouble(i64, (entry + CHANGE.endedMs) >> 3, Date.now());
+      this.#store(entry, CHANGE.stage, STAGES[stage]);
     };
   }
 }
 
-/** An empty place, or that of the oldest change that is not in `kept`. */
-function nextPlace(all: readonly Place[], kept: ReadonlySet<number>): number {
-  const numberAt = ([, change]: Place) => change?.number ?? 0;
+/** An empty entry, or that of the oldest change that is not in `kept`. */
+function nextEntry(all: readonly Entry[], kept: ReadonlySet<number>): number {
+  const numberAt = ([, change]: Entry) => change?.number ?? 0;
   const byAge = [...all].sort((one, other) => numberAt(one) - numberAt(other));
-  const [place] = byAge.find((one) => !kept.has(numberAt(one))) ?? byAge[0] ?? [0];
-  return place;
+  const [entry] = byAge.find((one) => !kept.has(numberAt(one))) ?? byAge[0] ?? [0];
+  return entry;
 }

@@ -1,10 +1,7 @@
 import { ftruncateSync } from 'node:fs';
 import { constants, tmpdir } from 'node:os';
-import { HandleError } from '../errors.ts';
-import { type KoffiLibc, openKoffi } from './koffi.ts';
-import type { Libc } from './libc.ts';
-import { bootIdIn } from './machine.ts';
-import type { Platform } from './platform.ts';
+import { type KoffiLibc, type Libc, openKoffi } from './libc.ts';
+import { bootIdIn, type Platform, unsupported } from './platform.ts';
 
 // The numbers are from Apple's headers: bsd/sys/fcntl.h of XNU. Untested on a Mac.
 
@@ -27,17 +24,15 @@ export const darwin: Platform = {
   folder: tmpdir(),
   lock: { set: 90, get: 92, exclusive: 3, none: 2, bytes: 24, start: 0, length: 8, type: 20 },
   loadKoffi,
-  findMachine: () => ({ boot: bootId(openKoffi()), timeSpace: 0 }),
+  findMachine: () => ({ boot: bootId(openKoffi()), timeNamespace: 0 }),
 };
 
 function loadKoffi(): Libc {
-  const { name, map, chmod, declare, errno } = openKoffi();
+  const { common, declare, errno } = openKoffi();
   // On arm64, variable arguments are passed in other places than the rest.
   const fcntl = declare('fcntl', 'int', ['int', 'int', '...']);
   return {
-    name,
-    map,
-    chmod,
+    ...common,
     allocate(file, at, bytes) {
       const store = new Uint8Array(FSTORE.bytes);
       const view = new DataView(store.buffer);
@@ -67,8 +62,7 @@ function bootId({ declare, errno }: KoffiLibc): Uint8Array {
   const text = new Uint8Array(BOOT_ID_BYTES);
   const length = BigUint64Array.of(BigInt(BOOT_ID_BYTES));
   if (sysctlbyname(BOOT_ID, text, length, null, 0) !== 0) {
-    throw new HandleError(
-      'ERR_HOST_UNSUPPORTED',
+    throw unsupported(
       `zerotime/host cannot read ${BOOT_ID}: sysctlbyname failed with error ${errno()}`,
     );
   }

@@ -1,6 +1,6 @@
 import { checkOptions, type Known } from '../known-options.ts';
 import { MAX_BYTES } from '../memory/shared-memory.ts';
-import { checkNumber, shown } from '../options.ts';
+import { checkChoice, checkNumber, shown } from '../options.ts';
 import type { BindingName } from './libc.ts';
 
 /** Options of `HostRegion.open`. */
@@ -43,8 +43,6 @@ const OPTIONS: Known<HostRegionOptions> = {
   binding: true,
   afterReboot: true,
 };
-const BINDINGS: readonly unknown[] = [undefined, 'node:ffi', 'koffi'];
-const AFTER_REBOOT: readonly unknown[] = ['refuse', 'keep'];
 export const DEFAULT_BYTES = 1_048_576;
 export const DEFAULT_MODE = 0o600;
 const MODES = { least: 0o600, most: 0o777 } as const;
@@ -76,11 +74,7 @@ export function checkHostOptions(options: HostRegionOptions) {
   if (bytes !== undefined) checkNumber('bytes', bytes, { min: 1, max: MAX_BYTES, integer: true });
   checkMode(mode);
   if (owner !== undefined) checkNumber('owner', owner, { min: 0, integer: true });
-  if (!BINDINGS.includes(binding)) {
-    throw new RangeError(`binding must be "node:ffi" or "koffi", got ${shown(binding)}`);
-  }
-  if (!AFTER_REBOOT.includes(afterReboot)) {
-    throw new RangeError(`afterReboot must be "refuse" or "keep", got ${shown(afterReboot)}`);
-  }
+  if (binding !== undefined) checkChoice('binding', binding, ['node:ffi', 'koffi']);
+  checkChoice('afterReboot', afterReboot, ['refuse', 'keep']);
   return { path, bytes, mode, owner, binding, afterReboot };
 }

@@ -1,22 +1,24 @@
+import { readSync } from 'node:fs';
 import { HandleError } from '../errors.ts';
 import { Region } from '../limiters/region.ts';
-import { PROCESSES_BYTES, REGION } from '../memory/layout.ts';
-import { allocatePages, PAGE_BYTES, type WasmMemory } from '../memory/shared-memory.ts';
-import { openSharedWith } from '../memory/sharing.ts';
-import { checkMade } from '../options.ts';
-import { join } from './attached.ts';
+import { PROCESS_BYTES, PROCESSES_BYTES, REGION } from '../memory/layout.ts';
+import { Region as AnyRegion } from '../memory/region.ts';
 import {
-  checkHostOptions,
-  DEFAULT_BYTES,
-  DEFAULT_MODE,
-  type HostRegionOptions,
-} from './host-options.ts';
+  allocatePages,
+  PAGE_BYTES,
+  type SharedMemory,
+  type WasmMemory,
+} from '../memory/shared-memory.ts';
+import { openSharedWith, sharingOf } from '../memory/sharing.ts';
+import { checkMade } from '../options.ts';
+import { FileLocks, OPERATING } from './file-locks.ts';
+import { checkHostOptions, DEFAULT_MODE, type HostRegionOptions } from './host-options.ts';
 import type { BindingName, Libc } from './libc.ts';
 import { type HostLimiter, HostLimiters } from './limiters.ts';
-import { Membership } from './membership.ts';
+import { type HostProcess, type HostRecovery, Membership } from './membership.ts';
 import { loadLibc } from './native.ts';
+import { unsupported } from './platform.ts';
 import { PollerThread } from './poller.ts';
-import type { HostProcess, HostRecovery } from './processes.ts';
 import {
   EXISTING,
   fail,
@@ -27,16 +29,8 @@ import {
   type RegionFile,
   type Wanted,
 } from './region-file.ts';
-import {
-  claimEntry,
-  discard,
-  findOrMake,
-  OPERATING,
-  type Opened,
-  openedBy,
-  underLock,
-} from './region-making.ts';
-import { untilThreadEnds } from './thread-file.ts';
+import { discard, findOrCreate } from './region-header.ts';
+import { untilThreadEnds } from './threads.ts';
 import { pollWith } from './watched-poll-set.ts';
 
 /** This thread's open regions, by file. */
@@ -64,21 +58,20 @@ export class HostRegion extends Region {
   readonly path: string;
   /** The library that calls the system's functions. */
   readonly binding: BindingName;
-  readonly #opened: Opened;
+  readonly #locks: FileLocks;
   readonly #membership: Membership;
   readonly #limiters = new HostLimiters();
 
-  private constructor(memory: WasmMemory, opened: Opened, entry: number) {
+  private constructor(memory: WasmMemory, locks: FileLocks, entry: number) {
     const { buffer } = checkMade(new.target, memory, 'buffer', 'HostRegion.open({ path })');
     super(memory, buffer as SharedArrayBuffer); // just allocated
-    const { file, libc } = opened;
-    this.#opened = opened;
-    this.path = file.path;
-    this.binding = libc.name;
+    this.#locks = locks;
+    this.path = locks.file.path;
+    this.binding = locks.libc.name;
     if (!this.holds(this.i32[REGION.processes] ?? 0, PROCESSES_BYTES)) {
-      throw new HandleError('ERR_REGION_DAMAGED', `${file.path} has no room for its processes`);
+      throw fail('ERR_REGION_DAMAGED', this.path, 'has no room for its processes');
     }
-    this.#membership = new Membership(this, opened, entry);
+    this.#membership = new Membership(this, locks, entry);
   }
 
   /**
@@ -92,8 +85,10 @@ export class HostRegion extends Region {
    */
   static override open(options: HostRegionOptions): HostRegion {
     const { path, bytes, mode, owner, binding, afterReboot } = checkHostOptions(options);
-    const wanted = { owner, mode, isCreated: true, isKept: afterReboot === 'keep' };
-    return HostRegion.#open(path, wanted, bytes, binding);
+    const isKept = afterReboot === 'keep';
+    const whole = bytes === undefined ? undefined : Math.ceil(bytes / PAGE_BYTES) * PAGE_BYTES;
+    const wanted = { owner, mode, isCreated: true, isKept, bytes: whole };
+    return HostRegion.#open(path, wanted, binding);
   }
 
   /**
@@ -112,53 +107,46 @@ export class HostRegion extends Region {
     throw new TypeError('HostRegion.create does not exist: use HostRegion.open or Region.create');
   }
 
-  static #open(path: string, wanted: Wanted, bytes?: number, binding?: BindingName): HostRegion {
+  static #open(path: string, wanted: Wanted, binding?: BindingName): HostRegion {
     const libc = loadLibc(binding);
-    const size = bytes === undefined ? undefined : Math.ceil(bytes / PAGE_BYTES) * PAGE_BYTES;
     for (let tries = 0; tries < MOST_TRIES; tries++) {
-      const region = HostRegion.#tryOpen(libc, pathOf(path), wanted, size);
+      const region = HostRegion.#tryOpen(libc, pathOf(path), wanted);
       if (region !== undefined) return region;
     }
     throw fail('ERR_REGION_INVALID', pathOf(path), 'is replaced each time it is opened');
   }
 
   /** Returns undefined if the file was removed or replaced meanwhile. */
-  static #tryOpen(
-    libc: Libc,
-    path: string,
-    wanted: Wanted,
-    size: number | undefined,
-  ): HostRegion | undefined {
-    let opened = openedBy(libc, openFile(path, wanted));
+  static #tryOpen(libc: Libc, path: string, wanted: Wanted): HostRegion | undefined {
+    let file = openFile(path, wanted);
     let region: HostRegion | undefined;
     try {
-      const { file } = opened;
       const known = open.get(file.identity);
       if (known !== undefined) {
-        checkSize(file, known.buffer.byteLength, size);
+        checkSize(file, known.buffer.byteLength, wanted);
         return known;
       }
       const kept = untilThreadEnds(file);
       if (kept === undefined) return undefined;
-      opened = openedBy(libc, kept);
-      region = HostRegion.#enter(opened, wanted, size);
+      file = kept;
+      region = HostRegion.#enter(new FileLocks(libc, file), wanted);
       return region;
     } catch (error) {
-      if (opened.file.isNew) discard(opened);
+      if (file.isNew) discard(new FileLocks(libc, file));
       throw error;
     } finally {
-      if (region === undefined) opened.file.close();
+      if (region === undefined) file.close();
     }
   }
 
-  static #enter(opened: Opened, wanted: Wanted, size?: number): HostRegion | undefined {
-    const { file } = opened;
-    const whole = findOrMake(opened, wanted, size ?? DEFAULT_BYTES);
-    checkSize(file, whole, size);
-    const entry = claimEntry(opened);
+  static #enter(locks: FileLocks, wanted: Wanted): HostRegion | undefined {
+    const { file } = locks;
+    const bytes = findOrCreate(locks, wanted);
+    checkSize(file, bytes, wanted);
+    const entry = locks.claimEntry();
     // Without this entry's lock, another process cannot remove the file, unless it uses force.
     if (!isInPlace(file)) return undefined;
-    const region = new HostRegion(map(opened, whole, wanted), opened, entry).held();
+    const region = new HostRegion(map(locks, bytes, wanted), locks, entry).held();
     open.set(file.identity, region);
     return region;
   }
@@ -191,12 +179,12 @@ export class HostRegion extends Region {
    * @internal
    */
   operate<T>(action: () => T): T {
-    return underLock(this.#opened, action, OPERATING);
+    return this.#locks.hold(action, OPERATING);
   }
 
   /** Whether another process is changing a limit. @internal */
   get isOperated(): boolean {
-    return this.#opened.locks.isTaken(OPERATING);
+    return this.#locks.isTaken(OPERATING);
   }
 
   /**
@@ -208,7 +196,7 @@ export class HostRegion extends Region {
    * buckets first: the last one returns the unspent tokens.
    */
   close(): void {
-    const { file } = this.#opened;
+    const { file } = this.#locks;
     if (open.get(file.identity) !== this) return;
     open.delete(file.identity);
     try {
@@ -224,22 +212,18 @@ export class HostRegion extends Region {
   }
 }
 
-function checkSize({ path }: RegionFile, found: number, wanted: number | undefined): void {
-  if (wanted === undefined || wanted === found) return;
-  throw new HandleError('ERR_REGION_INVALID', `${path} has ${found} bytes, not ${wanted}`);
+function checkSize({ path }: RegionFile, found: number, { bytes = found }: Wanted): void {
+  if (bytes !== found) throw fail('ERR_REGION_INVALID', path, `has ${found} bytes, not ${bytes}`);
 }
 
 /**
  * Maps the file over the pages of a WebAssembly memory. A mapping keeps its open file and the locks
  * of that alive, so it gets an open file without locks.
  */
-function map({ file, libc }: Opened, bytes: number, wanted: Wanted): WasmMemory {
+function map({ file, libc }: FileLocks, bytes: number, wanted: Wanted): WasmMemory {
   const memory = allocatePages(bytes);
   if (memory === undefined) {
-    throw new HandleError(
-      'ERR_HOST_UNSUPPORTED',
-      'zerotime/host needs WebAssembly and address space for its memory',
-    );
+    throw unsupported('zerotime/host needs WebAssembly and address space for its memory');
   }
   const buffer = memory.buffer as SharedArrayBuffer; // allocated as shared
   const unlocked = openFile(file.path, { ...wanted, isCreated: false });
@@ -254,12 +238,60 @@ function map({ file, libc }: Opened, bytes: number, wanted: Wanted): WasmMemory 
   }
 }
 
-openSharedWith(
-  (path) => {
-    const known = [...open.values()].find((region) => region.path === path);
-    return (known ?? HostRegion.find(path)).memory;
-  },
-  (memory, path, opener) => join(memory, path, opener, (identity) => open.get(identity)?.memory),
-);
+/** The memory of regions that this thread joined by handles, by file. */
+const joined = new Map<string, SharedMemory>();
+
+/**
+ * Gives this thread its own entry in a region that another thread of the process opened: its
+ * holdings then come back when it ends, and it can recover those of others while it blocks. Without
+ * an entry it acts as a part of the other thread.
+ */
+export function join(
+  memory: SharedMemory,
+  path: string,
+  opener: number,
+  opened = (identity: string) => open.get(identity)?.memory,
+): void {
+  const region = AnyRegion.open(memory);
+  let file: RegionFile | undefined;
+  try {
+    file = openFile(path, EXISTING);
+    if (!isFileOf(region, file, opener)) return;
+    const known = opened(file.identity) ?? joined.get(file.identity);
+    const sharing = known === undefined ? undefined : sharingOf.get(known);
+    if (sharing !== undefined) {
+      sharingOf.set(memory, sharing);
+      return;
+    }
+    const libc = loadLibc();
+    const kept = untilThreadEnds(file);
+    if (kept === undefined) return;
+    file = kept;
+    const locks = new FileLocks(libc, file);
+    new Membership(region, locks, locks.claimEntry(), opener);
+    joined.set(file.identity, memory);
+    file = undefined; // its locks are in use
+  } catch (error) {
+    if (!(error instanceof HandleError)) throw error;
+  } finally {
+    file?.close();
+  }
+}
+
+/** The path may lead to another file by now: compare when the opener's entry was written. */
+function isFileOf(region: AnyRegion, { descriptor }: RegionFile, opener: number): boolean {
+  const processes = region.i32[REGION.processes] ?? 0;
+  if (!region.holds(processes, PROCESSES_BYTES)) return false;
+  const at = processes + opener * PROCESS_BYTES;
+  const entry = new Uint8Array(PROCESS_BYTES);
+  readSync(descriptor, entry, 0, PROCESS_BYTES, at);
+  const own = new Uint8Array(region.buffer, at, PROCESS_BYTES);
+  return own.some((byte) => byte !== 0) && entry.every((byte, i) => byte === own[i]);
+}
+
+openSharedWith((path) => {
+  const known = [...open.values()].find((region) => region.path === path);
+  return (known ?? HostRegion.find(path)).memory;
+}, join);
 
 pollWith((buffer) => new PollerThread(buffer));

@@ -14,8 +14,7 @@ import { CELLS } from '../limiters/terms.ts';
 import type { CellPlace } from '../memory/cell.ts';
 import { ENTRY, ENTRY_BYTES, KEYED } from '../memory/layout.ts';
 import type { Region } from '../memory/region.ts';
-import { shown } from '../options.ts';
-import type { HostLimiter } from './limiters.ts';
+import { type HostLimiter, misfit } from './limiters.ts';
 
 // The keys of a table, by what the table keeps of them: 44 bits of a hash, of which no name can be
 // computed. An entry is read by a call for a key with that hash. The entry's place tells the bits that
@@ -104,7 +103,7 @@ type KeyedLimiter = Extract<HostLimiter, { readonly kind: `keyed-${string}` }>;
 /** @throws TypeError if the limiter has no keys. */
 function checkKeyed(one: HostLimiter): KeyedLimiter {
   if (one.kind.startsWith('keyed')) return one as KeyedLimiter; // by its name
-  throw new TypeError(`${shown(one.name)} is a ${one.kind}, which has no keys`);
+  throw misfit(one, 'which has no keys');
 }
 
 function placeOf(region: Region, { kind, limiter: { handle } }: KeyedLimiter): CellPlace {

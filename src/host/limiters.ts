@@ -1,34 +1,12 @@
-import { attach } from '../limiters/attach.ts';
-import type { FixedWindow } from '../limiters/fixed-window.ts';
-import type { KeyedFixedWindow } from '../limiters/keyed-fixed-window.ts';
-import type { KeyedLimitSet } from '../limiters/keyed-limit-set.ts';
-import type { KeyedTokenBucket } from '../limiters/keyed-token-bucket.ts';
-import type { LeakyBucket } from '../limiters/leaky-bucket.ts';
-import type { LimitSet } from '../limiters/limit-set.ts';
+import { attach, type LimiterOf } from '../limiters/attach.ts';
 import { handleOfName, kindAt } from '../limiters/opening.ts';
-import type { Semaphore } from '../limiters/semaphore.ts';
-import type { SlidingLog } from '../limiters/sliding-log.ts';
-import type { SlidingWindow } from '../limiters/sliding-window.ts';
-import type { Sometimes } from '../limiters/sometimes.ts';
-import type { TokenBucket } from '../limiters/token-bucket.ts';
+import { Described, type Description, type LimiterStats } from '../limiters/state.ts';
+import { TokenBucket } from '../limiters/token-bucket.ts';
+import { FLEET_CELL, FLEET_STOCK } from '../memory/layout/fleet.ts';
 import { namesIn } from '../memory/names.ts';
-import type { Region } from '../memory/region.ts';
-import { HostStock } from './fleet-stock.ts';
-
-/** A named limiter in a region, or the stock of a fleet bucket. */
-export type HostLimiter =
-  | Placed<'token-bucket', TokenBucket>
-  | Placed<'leaky-bucket', LeakyBucket>
-  | Placed<'limit-set', LimitSet>
-  | Placed<'fixed-window', FixedWindow>
-  | Placed<'sliding-window', SlidingWindow>
-  | Placed<'sliding-log', SlidingLog>
-  | Placed<'keyed-token-bucket', KeyedTokenBucket>
-  | Placed<'keyed-fixed-window', KeyedFixedWindow>
-  | Placed<'keyed-limit-set', KeyedLimitSet>
-  | Placed<'sometimes', Sometimes>
-  | Placed<'semaphore', Semaphore>
-  | Placed<'fleet-bucket', HostStock>;
+import type { Named, Region } from '../memory/region.ts';
+import { loadDouble } from '../memory/shared-double.ts';
+import { shown } from '../options.ts';
 
 interface Placed<Kind, Limiter> {
   /** Its name in the region. */
@@ -37,6 +15,87 @@ interface Placed<Kind, Limiter> {
   readonly kind: Kind;
   /** The limiter, to which this thread is attached. */
   readonly limiter: Limiter;
+}
+
+interface HostLimiterOf extends LimiterOf {
+  'fleet-bucket': HostStock;
+}
+
+/** A named limiter in a region, or the stock of a fleet bucket. */
+export type HostLimiter = {
+  [Kind in keyof HostLimiterOf]: Placed<Kind, HostLimiterOf[Kind]>;
+}[keyof HostLimiterOf];
+
+/** The error of an operation that a limiter of its kind does not have. */
+export function misfit(
+  one: { readonly name: string; readonly kind: string },
+  rest: string,
+): TypeError {
+  return new TypeError(`${shown(one.name)} is a ${one.kind}, ${rest}`);
+}
+
+/**
+ * The stock of a `FleetBucket` in a region, as {@link HostRegion.limiters} lists it: to watch, not
+ * to take tokens. Spend them with `FleetBucket.open`.
+ *
+ * @example
+ * ```ts
+ * import { HostRegion } from 'zerotime/host';
+ *
+ * const region = HostRegion.open({ path: 'my-service' });
+ * for (const { name, kind, limiter } of region.limiters()) {
+ *   if (kind === 'fleet-bucket') console.log(name, limiter.available(), limiter.bought);
+ * }
+ * ```
+ */
+export class HostStock extends Described {
+  readonly #region: Region;
+  readonly #cell: number;
+  readonly #bucket: TokenBucket;
+
+  /** @internal */
+  constructor(region: Region, { name, cell }: Named) {
+    super();
+    this.#region = region;
+    this.#cell = cell;
+    const at = (field: number) => Atomics.load(region.i32, (cell + field) >> 2);
+    const bucket = { name, cell: at(FLEET_CELL.bucket), clock: at(FLEET_CELL.clock) };
+    this.#bucket = TokenBucket.attach(handleOfName(region, bucket, 'token-bucket'));
+  }
+
+  #count(field: number): number {
+    return loadDouble(this.#region.i64, (this.#cell + field) >> 3);
+  }
+
+  /** The maximum number of tokens in stock. */
+  get limit(): number {
+    return this.#bucket.limit;
+  }
+
+  /** Tokens available now, fractions included. */
+  available(): number {
+    return this.#bucket.available();
+  }
+
+  /** Tokens bought by all processes so far, without those that were returned to the source. */
+  get bought(): number {
+    return this.#count(FLEET_STOCK.bought) - this.#count(FLEET_STOCK.returned);
+  }
+
+  /**
+   * Counts of the spends of all processes. `waiting` is always 0: callers wait outside the stock.
+   *
+   * @throws RateLimitError `ERR_STATS_DISABLED` if it was created without `stats: true`.
+   */
+  stats(): LimiterStats {
+    return this.#bucket.stats();
+  }
+
+  /** @internal */
+  protected describe(): Description {
+    const { limit, bought } = this;
+    return ['FleetBucket', { stock: limit, tokens: this.available(), bought }];
+  }
 }
 
 /** A region's limiters, by cell. Attaching twice would take a second counter stripe. */

@@ -1,13 +1,9 @@
 import { readFileSync, readlinkSync } from 'node:fs';
-import { HandleError } from '../errors.ts';
-import { openKoffi } from './koffi.ts';
-import type { Libc } from './libc.ts';
-import { bootIdIn, forbiddenToRead } from './machine.ts';
-import { loadNodeFfi } from './node-ffi.ts';
-import type { Platform } from './platform.ts';
+import { type Libc, loadNodeFfi, openKoffi } from './libc.ts';
+import { bootIdIn, forbiddenToRead, type Platform, unsupported } from './platform.ts';
 
 const BOOT_ID = '/proc/sys/kernel/random/boot_id';
-const TIME_SPACE = '/proc/self/ns/time';
+const TIME_NAMESPACE = '/proc/self/ns/time';
 
 /** 64-bit Linux: the layouts are the same on all architectures. */
 export const linux: Platform = {
@@ -17,17 +13,15 @@ export const linux: Platform = {
   lock: { set: 37, get: 36, exclusive: 1, none: 2, bytes: 32, start: 8, length: 16, type: 0 },
   loadKoffi,
   loadNodeFfi,
-  findMachine: () => ({ boot: bootId(), timeSpace: timeSpace() }),
+  findMachine: () => ({ boot: bootId(), timeNamespace: timeNamespace() }),
 };
 
 function loadKoffi(): Libc {
-  const { name, map, chmod, declare } = openKoffi();
+  const { common, declare } = openKoffi();
   const fallocate = declare('posix_fallocate', 'int', ['int', 'int64_t', 'int64_t']);
   const fcntl = declare('fcntl', 'int', ['int', 'int', 'void *']);
   return {
-    name,
-    map,
-    chmod,
+    ...common,
     allocate: (file, at, bytes) => fallocate(file, at, bytes),
     lock: (file, command, flock) => fcntl(file, command, flock),
   };
@@ -39,19 +33,17 @@ function bootId(): Uint8Array {
     text = readFileSync(BOOT_ID, 'utf8');
   } catch (cause) {
     if (isForbidden(cause)) throw forbiddenToRead(BOOT_ID, cause);
-    throw new HandleError('ERR_HOST_UNSUPPORTED', `zerotime/host cannot read ${BOOT_ID}`, {
-      cause,
-    });
+    throw unsupported(`zerotime/host cannot read ${BOOT_ID}`, cause);
   }
   return bootIdIn(text, BOOT_ID);
 }
 
 /** The inode of the time namespace; 0 if the kernel has none. */
-function timeSpace(): number {
+function timeNamespace(): number {
   try {
-    return Number(/\d+/.exec(readlinkSync(TIME_SPACE))?.[0] ?? 0);
+    return Number(/\d+/.exec(readlinkSync(TIME_NAMESPACE))?.[0] ?? 0);
   } catch (cause) {
-    if (isForbidden(cause)) throw forbiddenToRead(TIME_SPACE, cause);
+    if (isForbidden(cause)) throw forbiddenToRead(TIME_NAMESPACE, cause);
     return 0;
   }
 }

@@ -1,13 +1,13 @@
 import { constants } from 'node:os';
-import { HandleError } from '../errors.ts';
+import type { HandleError } from '../errors.ts';
 import { checkPeer } from '../peers.ts';
+import { darwin } from './darwin.ts';
 import type { BindingName, Libc } from './libc.ts';
-import { forbiddenToRead } from './machine.ts';
-import { platform } from './this-platform.ts';
+import { linux } from './linux.ts';
+import { forbiddenToRead, type Platform, unsupported } from './platform.ts';
 
-function unsupported(message: string, cause?: unknown): HandleError {
-  return new HandleError('ERR_HOST_UNSUPPORTED', message, cause === undefined ? {} : { cause });
-}
+/** The platform of this process. Others than these two are rejected before it is used. */
+export const platform: Platform = process.platform === 'darwin' ? darwin : linux;
 
 let loaded: Libc | undefined;
 
@@ -25,41 +25,33 @@ export function loadLibc(asked?: BindingName): Libc {
         'limiter with threads by its handle, and with processes through zerotime/redis',
     );
   }
-  loaded = asked === 'koffi' ? koffi() : asked === 'node:ffi' ? nodeFfi() : either();
+  const ffi = asked === 'koffi' ? undefined : nodeFfi();
+  if (ffi === undefined && asked === 'node:ffi') throw withoutNodeFfi();
+  loaded = ffi ?? koffi();
   return loaded;
-}
-
-function either(): Libc {
-  try {
-    return platform.loadNodeFfi?.() ?? koffi();
-  } catch (cause) {
-    if (cause instanceof HandleError) throw cause;
-    // Node.js has node:ffi, but the permission model forbids it.
-    throw denied('--allow-ffi', cause);
-  }
 }
 
 function denied(flag: string, cause: unknown): HandleError {
   return unsupported(`native code is forbidden here: start Node.js with ${flag}`, cause);
 }
 
-function nodeFfi(): Libc {
-  if (platform.loadNodeFfi === undefined) {
-    throw unsupported(
-      'node:ffi cannot call fcntl on macOS, which takes a variable number of arguments: install ' +
-        'koffi, and leave out the option binding',
-    );
-  }
-  let libc: Libc | undefined;
+/** Undefined if this Node.js has no `node:ffi`, or if it cannot call all functions of the system. */
+function nodeFfi(): Libc | undefined {
   try {
-    libc = platform.loadNodeFfi();
+    return platform.loadNodeFfi?.();
   } catch (cause) {
+    // Node.js has node:ffi, but the permission model forbids it.
     throw denied('--allow-ffi', cause);
   }
-  if (libc !== undefined) return libc;
-  throw unsupported(
-    `this Node.js (${process.version}) has no node:ffi, which came with 26.1: ` +
-      'install koffi, and leave out the option binding',
+}
+
+function withoutNodeFfi(): HandleError {
+  return unsupported(
+    platform.loadNodeFfi === undefined
+      ? 'node:ffi cannot call fcntl on macOS, which takes a variable number of arguments: install ' +
+          'koffi, and leave out the option binding'
+      : `this Node.js (${process.version}) has no node:ffi, which came with 26.1: ` +
+          'install koffi, and leave out the option binding',
   );
 }
 

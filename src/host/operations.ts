@@ -9,9 +9,10 @@ import { Region } from '../memory/region.ts';
 import { shown } from '../options.ts';
 import { type ChangeAction, ChangeLog, type RecordedChange, type Values } from './change-log.ts';
 import type { HostRegion } from './host-region.ts';
+import { misfit } from './limiters.ts';
 
 // Changes that an operator makes to the limiters of a region, from outside the program: see
-// change-log.ts for their record.
+// change-log.ts for their log.
 
 type Key = string | number | bigint;
 
@@ -94,7 +95,7 @@ function find(region: HostRegion, name: string): Subject {
  * Makes a change, alone among operators, and records it before and after.
  *
  * @throws the limiter's own errors; RateLimitError `ERR_REGION_FULL` if there is no room for the
- * record; HandleError `ERR_HOST_BUSY` if another operator does not finish.
+ * log; HandleError `ERR_HOST_BUSY` if another operator does not finish.
  */
 export function operate(
   region: HostRegion,
@@ -112,7 +113,7 @@ export function operate(
     if (isDry) return outcome;
     const change = { action, user, pid: process.pid, cell, key, from, to };
     const end = isRecorded
-      ? ChangeLog.findOrMake(region).begin(change, keptPauses(subject.changes()))
+      ? ChangeLog.findOrCreate(region).begin(change, keptPauses(subject.changes()))
       : undefined;
     try {
       make();
@@ -174,10 +175,8 @@ function termsAfter({ kind, terms, limiter }: Subject, change: Values): Terms {
 }
 
 function planChange(subject: Subject, change: Values): Step | undefined {
-  const { name, kind, limiter, terms } = subject;
-  if (limiter.reconfigure === undefined) {
-    throw new TypeError(`${shown(name)} is a ${kind}, whose options never change`);
-  }
+  const { limiter, terms } = subject;
+  if (limiter.reconfigure === undefined) throw misfit(subject, 'whose options never change');
   // Also checks the change: a limiter's own errors come from here, before anything is recorded.
   const after = termsAfter(subject, change);
   const to = differing(after, terms) as Values | undefined;
@@ -200,10 +199,10 @@ function pauseOf(kind: CellKind, terms: Terms): Values | undefined {
   return kind.startsWith('keyed') || kind === 'sometimes' ? undefined : { limit: 0 };
 }
 
-function pausesOf({ name, kind, terms }: Subject): Values {
-  const pause = pauseOf(kind, terms);
+function pausesOf(subject: Subject): Values {
+  const pause = pauseOf(subject.kind, subject.terms);
   if (pause !== undefined) return pause;
-  throw new TypeError(`${shown(name)} is a ${kind}, which cannot pause; set a low limit instead`);
+  throw misfit(subject, 'which cannot pause; set a low limit instead');
 }
 
 function isPaused(subject: Subject): boolean {
@@ -261,7 +260,7 @@ export const resuming: Operation = {
     const pause = pauseIn(subject.changes(), subject.cell);
     if (pause !== undefined) return planChange(subject, restored(pause));
     const { name } = subject;
-    throw new Error(`no change on record has paused ${shown(name)}; set its limit instead`);
+    throw new Error(`no change in the log has paused ${shown(name)}; set its limit instead`);
   },
 };
 
@@ -273,10 +272,9 @@ function rounded(tokens: number): number {
 export function blocking(key: Key, ms: number): Operation {
   return {
     action: 'block',
-    plan: ({ name, kind, limiter }) => {
-      if (limiter.block === undefined) {
-        throw new TypeError(`${shown(name)} is a ${kind}, which has no keys`);
-      }
+    plan: (subject) => {
+      const { name, limiter } = subject;
+      if (limiter.block === undefined) throw misfit(subject, 'which has no keys');
       const make = () => {
         if (limiter.block?.(key, ms)) return;
         throw new Error(`the key ${shown(key)} finds no place in the table ${shown(name)}`);
@@ -299,18 +297,17 @@ export function resetting(key: Key | undefined): Operation {
   return {
     action: 'reset',
     plan: (subject) => {
-      const { name, kind, limiter } = subject;
-      const what = `${shown(name)} is a ${kind}`;
+      const { limiter } = subject;
       if (limiter.reset !== undefined) {
-        if (key === undefined) throw new TypeError(`${what}, of which you reset one key at a time`);
+        if (key === undefined) throw misfit(subject, 'of which you reset one key at a time');
         const make = () => limiter.reset?.(key);
         const from = { tokens: rounded(limiter.available(key)) };
         return { key: `${key}`, from, to: { tokens: 'full' }, make };
       }
-      if (key !== undefined) throw new TypeError(`${what}, which has no keys`);
+      if (key !== undefined) throw misfit(subject, 'which has no keys');
       const { balance, returnTokens } = limiter;
       if (balance === undefined || returnTokens === undefined) {
-        throw new TypeError(`${what}, which cannot be reset; only buckets and keys can`);
+        throw misfit(subject, 'which cannot be reset; only buckets and keys can');
       }
       const before = balance.call(limiter);
       const missing = burstOf(subject) - before;

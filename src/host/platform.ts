@@ -1,5 +1,14 @@
+import { HandleError } from '../errors.ts';
+import { BOOT_BYTES } from '../memory/layout.ts';
 import type { Libc } from './libc.ts';
-import type { Machine } from './machine.ts';
+
+/** The machine state that a process's monotonic clock depends on. */
+export interface Machine {
+  /** The random id of the machine's last start. */
+  readonly boot: Uint8Array;
+  /** The time namespace; 0 if the system has none. */
+  readonly timeNamespace: number;
+}
 
 /** How `fcntl` locks bytes of an open file: its commands, and the layout of `struct flock`. */
 interface LockFormat {
@@ -36,4 +45,27 @@ export interface Platform {
   readonly loadNodeFfi?: () => Libc | undefined;
   /** @throws HandleError `ERR_HOST_UNSUPPORTED` if the system does not tell when it started. */
   findMachine(): Machine;
+}
+
+export function unsupported(message: string, cause?: unknown): HandleError {
+  return new HandleError('ERR_HOST_UNSUPPORTED', message, cause === undefined ? {} : { cause });
+}
+
+/** The error of reading a file that the permission model forbids. */
+export function forbiddenToRead(path: string | undefined, cause: unknown): HandleError {
+  return unsupported(
+    `the permission model forbids reading ${path}: start Node.js with --allow-fs-read for it`,
+    cause,
+  );
+}
+
+/**
+ * Returns the hexadecimal id in a text, ignoring other characters.
+ *
+ * @throws HandleError `ERR_HOST_UNSUPPORTED` if there is none, naming `source`.
+ */
+export function bootIdIn(text: string, source: string): Uint8Array {
+  const id = Buffer.from(text.replaceAll(/[^0-9a-f]/gi, ''), 'hex');
+  if (id.length === BOOT_BYTES) return id;
+  throw unsupported(`${source} holds no id`);
 }

@@ -1,4 +1,3 @@
-import { Worker } from 'node:worker_threads';
 import {
   REGION_FILE,
   WATCH,
@@ -8,17 +7,58 @@ import {
   WATCHES,
 } from '../memory/layout.ts';
 import { sharedBytes } from '../memory/shared-memory.ts';
-import { type PollerLayout, poll } from './poller-loop.ts';
+import { startThread } from './threads.ts';
 import type { Poller } from './watched-poll-set.ts';
 
-const LAYOUT: PollerLayout = {
+/** The layout that its program needs. */
+const LAYOUT = {
   head: WATCH_LIST,
   watch: WATCH,
   watchBytes: WATCH_BYTES,
+  /** Index of the count of events fired in the memory. */
   fired: REGION_FILE.fired >> 2,
   // Including the time to wake two threads, a change is noticed within 25 ms.
   everyMs: 20,
-};
+} as const;
+
+/** The data that a poller's thread starts with. */
+interface PollerData {
+  /** The memory in which other processes change words. */
+  readonly buffer: SharedArrayBuffer;
+  /** The watched words and their last values. */
+  readonly list: SharedArrayBuffer;
+}
+
+/**
+ * Blocks, and looks at the count of events fired every few milliseconds. If any event has fired, or a watch
+ * was added, it looks at the words of the list and notifies those that have changed, because
+ * another process that changes a word cannot notify this one. The thread runs this function's
+ * source text. Invariant: it uses only its arguments and globals, and contains no function, because
+ * bundlers that keep names would wrap that in a call to a helper.
+ */
+function poll({ buffer, list }: PollerData, layout: typeof LAYOUT): void {
+  const { head, watch, watchBytes, everyMs } = layout;
+  const words = new Int32Array(buffer);
+  const entries = new Int32Array(list);
+  let [seenFired, seenAdded] = [0, -1];
+  for (;;) {
+    // Read before the list and its words, so that later ones are seen by the next look.
+    const fired = Atomics.load(words, layout.fired);
+    const added = Atomics.load(entries, head.added / 4);
+    const isNew = fired !== seenFired || added !== seenAdded;
+    seenFired = fired;
+    seenAdded = added;
+    const end = head.watches + Atomics.load(entries, head.used / 4) * watchBytes;
+    for (let entry = head.watches; isNew && entry < end; entry += watchBytes) {
+      const index = Atomics.load(entries, (entry + watch.index) / 4);
+      if (index === 0) continue;
+      const value = Atomics.load(entries, (entry + watch.value) / 4);
+      if (Atomics.load(words, index) !== value) Atomics.notify(words, index);
+    }
+    Atomics.add(entries, head.looks / 4, 1);
+    if (Atomics.wait(entries, head.end / 4, 0, everyMs) !== 'timed-out') return;
+  }
+}
 
 /**
  * A thread that watches words of a region for another one. A look takes a third of the time of a
@@ -33,18 +73,9 @@ export class PollerThread implements Poller {
 
   /** Starts the thread, which does not keep the process alive. It may fail: see {@link isAwake}. */
   constructor(buffer: SharedArrayBuffer) {
-    const program = `(${poll})(require('node:worker_threads').workerData, ${JSON.stringify(LAYOUT)})`;
+    const data: PollerData = { buffer, list: this.#list.buffer };
     try {
-      const worker = new Worker(program, {
-        eval: true,
-        workerData: { buffer, list: this.#list.buffer },
-        // Ignore the process's options, including NODE_OPTIONS: it needs no loader or debugger.
-        execArgv: [],
-        env: {},
-        name: 'zerotime poller',
-      });
-      worker.unref();
-      worker.once('error', () => undefined);
+      startThread('zerotime poller', poll, data, LAYOUT);
     } catch {
       // For example, the permission model forbids threads.
     }
@@ -57,17 +88,17 @@ export class PollerThread implements Poller {
     return isAwake;
   }
 
-  watch(place: number, value: number): (() => void) | undefined {
+  watch(index: number, value: number): (() => void) | undefined {
     const number = this.#free.pop() ?? this.#used;
     if (number === WATCHES) return undefined;
     const entry = WATCH_LIST.watches + number * WATCH_BYTES;
-    // Store the place last: a reader that sees it must see its value too.
+    // Store the index last: a reader that sees it must see its value too.
     Atomics.store(this.#list, (entry + WATCH.value) >> 2, value);
-    Atomics.store(this.#list, (entry + WATCH.place) >> 2, place);
+    Atomics.store(this.#list, (entry + WATCH.index) >> 2, index);
     if (number === this.#used) Atomics.store(this.#list, WATCH_LIST.used >> 2, ++this.#used);
     Atomics.add(this.#list, WATCH_LIST.added >> 2, 1);
     return () => {
-      Atomics.store(this.#list, (entry + WATCH.place) >> 2, 0);
+      Atomics.store(this.#list, (entry + WATCH.index) >> 2, 0);
       this.#free.push(number);
     };
   }

@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { HandleError, type HandleErrorCode } from '../errors.ts';
-import { platform } from './this-platform.ts';
+import { platform } from './native.ts';
 
 /** Others may create and remove the file repeatedly. */
 export const MOST_TRIES = 100;
@@ -39,12 +39,17 @@ export function fail(
   return new HandleError(code, `${path} ${message}`, cause === undefined ? {} : { cause });
 }
 
-/** The file's expected owner, whether to create it, and whether it may be of an earlier boot. */
+/**
+ * The file's expected owner and size, whether to create it, and whether it may be of an earlier
+ * boot.
+ */
 export interface Wanted {
   readonly owner: number | undefined;
   readonly mode: number;
   readonly isCreated: boolean;
   readonly isKept: boolean;
+  /** Undefined for any size, and the default for a new file. */
+  readonly bytes?: number | undefined;
 }
 
 /** An existing file of this process's user. */

@@ -1,8 +1,9 @@
-import { fstatSync, ftruncateSync, readSync, writeSync } from 'node:fs';
+import { fstatSync, ftruncateSync, readSync, rmSync, writeSync } from 'node:fs';
 import { constants } from 'node:os';
 import type { HandleError } from '../errors.ts';
 import {
   BOOT_BYTES,
+  PROCESS_COUNT,
   PROCESSES_BYTES,
   REGION,
   REGION_FILE,
@@ -12,12 +13,13 @@ import {
   REGION_VERSION,
 } from '../memory/layout.ts';
 import { PAGE_BYTES } from '../memory/shared-memory.ts';
+import { CREATING, type FileLocks } from './file-locks.ts';
+import { DEFAULT_BYTES } from './host-options.ts';
 import type { Libc } from './libc.ts';
-import type { Machine } from './machine.ts';
-import { errorName } from './native.ts';
-import { fail, type RegionFile } from './region-file.ts';
+import { errorName, platform } from './native.ts';
+import type { Machine } from './platform.ts';
+import { fail, isInPlace, type RegionFile, type Wanted } from './region-file.ts';
 import { beginTime, continueTime } from './region-time.ts';
-import { platform } from './this-platform.ts';
 
 /** Bytes allocated in one call, which a signal, such as a profiler's, may interrupt. */
 const STEP_BYTES = 1_048_576;
@@ -49,6 +51,13 @@ class Header {
   get isOfThisBoot(): boolean {
     const { boot } = thisMachine();
     return this.boot.every((byte, i) => byte === boot[i]);
+  }
+
+  /** Writes down that the region is of this start of the machine. */
+  setMachine(): void {
+    const { boot, timeNamespace } = thisMachine();
+    this.boot.set(boot);
+    this.f64[REGION_FILE.timeNamespace >> 3] = timeNamespace;
   }
 }
 
@@ -89,7 +98,7 @@ export function checkRegion(file: RegionFile): number | undefined {
         "with afterReboot: 'keep'",
     );
   }
-  if (header.f64[REGION_FILE.timeSpace >> 3] !== thisMachine().timeSpace) {
+  if (header.f64[REGION_FILE.timeNamespace >> 3] !== thisMachine().timeNamespace) {
     throw stale(file, 'was created in another time namespace, which has another clock');
   }
   return header.size;
@@ -99,29 +108,57 @@ function stale({ path }: RegionFile, message: string): HandleError {
   return fail('ERR_HOST_STALE', path, message);
 }
 
-/** Whether a file holds a region of an earlier start, or of another machine. */
-export function isOfEarlierBoot(file: RegionFile): boolean {
-  return readHeader(file)?.isOfThisBoot === false;
-}
-
 /**
- * Takes over a region of an earlier start. Hold the locks of all its processes: those that come later
- * find the new start's id, and thus the new time.
+ * Returns the size of the region in a file; creates the region first if no process has.
+ *
+ * @throws HandleError
  */
-export function takeOverRegion(file: RegionFile): void {
-  const header = readHeader(file);
-  if (header === undefined) return;
-  continueTime(file, header.i32[REGION.processes] ?? 0);
-  const { boot, timeSpace } = thisMachine();
-  header.boot.set(boot);
-  header.f64[REGION_FILE.timeSpace >> 3] = timeSpace;
-  // Last, and in one piece. If the process is killed before, the next one begins again.
-  writeSync(file.descriptor, header.bytes, REGION_FILE.boot, START_BYTES, REGION_FILE.boot);
+export function findOrCreate(locks: FileLocks, wanted: Wanted): number {
+  const { file } = locks;
+  if (wanted.isKept && readHeader(file)?.isOfThisBoot === false) locks.hold(() => takeOver(locks));
+  // Checked without the lock, so that a stopped process cannot block those that come later.
+  return checkRegion(file) ?? locks.hold(() => create(locks, wanted));
 }
 
-/** The error of a region of an earlier start that is in use. */
-export function usedElsewhere(file: RegionFile): HandleError {
-  return stale(file, 'is open in a process of another machine, or of another boot');
+/** Lets a region go on after a restart of the machine, unless another process has done so. */
+function takeOver(locks: FileLocks): void {
+  const { file } = locks;
+  const header = readHeader(file);
+  if (header?.isOfThisBoot !== false) return;
+  // With the locks of all its processes: those that come later find the new start's id, and thus the
+  // new time. What processes of the earlier start held comes back as from any that have ended.
+  if (!locks.take(1, PROCESS_COUNT)) {
+    throw stale(file, 'is open in a process of another machine, or of another boot');
+  }
+  try {
+    continueTime(file, header.i32[REGION.processes] ?? 0);
+    header.setMachine();
+    // Last, and in one piece. If the process is killed before, the next one begins again.
+    writeSync(file.descriptor, header.bytes, REGION_FILE.boot, START_BYTES, REGION_FILE.boot);
+  } finally {
+    locks.release(1, PROCESS_COUNT);
+  }
+}
+
+function create({ file, libc }: FileLocks, wanted: Wanted): number {
+  const { isCreated, mode, bytes = DEFAULT_BYTES } = wanted;
+  const found = checkRegion(file);
+  if (found !== undefined) return found;
+  if (!isCreated) throw fail('ERR_REGION_INVALID', file.path, 'holds no region yet');
+  createRegion(file, libc, bytes, mode);
+  return bytes;
+}
+
+/** Removes a file that was created in vain, unless another process creates a region in it. */
+export function discard(locks: FileLocks): void {
+  const { file } = locks;
+  let isFree = true;
+  try {
+    isFree = locks.take(CREATING);
+  } catch {
+    // Nobody can use a file that cannot be locked.
+  }
+  if (isFree && isUnfinished(file) && isInPlace(file)) rmSync(file.path);
 }
 
 /** Whether a file holds a region of any version, or an incomplete one. */
@@ -130,7 +167,7 @@ export function isRegion(file: RegionFile): boolean {
 }
 
 /** Whether a file is empty, or holds a region that was never completed. */
-export function isUnfinished(file: RegionFile): boolean {
+function isUnfinished(file: RegionFile): boolean {
   const magic = magicOf(file);
   return magic === undefined || magic === REGION_UNFINISHED;
 }
@@ -146,9 +183,8 @@ function magicOf({ descriptor }: RegionFile): number | undefined {
  * Creates an empty region in a file that {@link checkRegion} found incomplete. Hold the file's
  * lock.
  */
-export function makeRegion(file: RegionFile, libc: Libc, bytes: number, mode: number): void {
+export function createRegion(file: RegionFile, libc: Libc, bytes: number, mode: number): void {
   const { descriptor } = file;
-  const { boot, timeSpace } = thisMachine();
   const header = new Header();
   header.i32[REGION.magic] = REGION_UNFINISHED;
   header.i32[REGION.version] = REGION_VERSION;
@@ -156,8 +192,7 @@ export function makeRegion(file: RegionFile, libc: Libc, bytes: number, mode: nu
   header.i32[REGION.processes] = REGION_HEADER_BYTES;
   header.i32[REGION.bytes] = bytes;
   header.i32[REGION.id] = Math.floor(Math.random() * 2 ** 31);
-  header.boot.set(boot);
-  header.f64[REGION_FILE.timeSpace >> 3] = timeSpace;
+  header.setMachine();
   allocate(file, libc, bytes, header.bytes);
   beginTime(file, REGION_HEADER_BYTES);
   if (libc.chmod(descriptor, mode) !== 0) {

@@ -1,10 +1,9 @@
 import { readSync, rmSync } from 'node:fs';
 import { PROCESS, PROCESS_BYTES, PROCESS_COUNT, REGION } from '../memory/layout.ts';
-import { FileLocks } from './file-locks.ts';
+import { CREATING, ENTRIES, FileLocks } from './file-locks.ts';
 import { loadLibc } from './native.ts';
 import { EXISTING, fail, isInPlace, openFile, pathOf, type RegionFile } from './region-file.ts';
 import { isRegion } from './region-header.ts';
-import { MAKING } from './region-making.ts';
 
 /**
  * Removes the file of a region, even one that cannot be opened, such as a stale or incomplete one.
@@ -34,11 +33,11 @@ function tryRemoval(path: string, isForced: boolean): boolean {
 /** Takes all locks of a region, so that no process can open it. */
 function takeAll(file: RegionFile): void {
   const locks = new FileLocks(loadLibc(), file);
-  while (!locks.take(MAKING, PROCESS_COUNT + 1)) {
-    if (locks.isTaken(MAKING)) {
+  while (!locks.take(CREATING, PROCESS_COUNT + 1)) {
+    if (locks.isTaken(CREATING)) {
       throw fail('ERR_HOST_BUSY', file.path, 'is being created or removed: try again');
     }
-    const users = usersOf(file, locks);
+    const users = usersOf(locks);
     if (users.length === 0) continue; // they have just ended
     const pids = users.filter((pid) => pid !== 0).join(', ');
     // A process has its entry's lock before and after the entry has its pid.
@@ -49,9 +48,9 @@ function takeAll(file: RegionFile): void {
 }
 
 /** The pids of the processes that have a region open, by their locks; 0 where none is written. */
-function usersOf(file: RegionFile, locks: FileLocks): number[] {
-  const entries = Array.from({ length: PROCESS_COUNT }, (_, i) => i + 1);
-  const taken = entries.filter((entry) => locks.isTaken(entry));
+function usersOf(locks: FileLocks): number[] {
+  const { file } = locks;
+  const taken = ENTRIES.filter((entry) => locks.isTaken(entry));
   const start = readInt(file, 4 * REGION.processes);
   return taken.map((entry) => readInt(file, start + entry * PROCESS_BYTES + PROCESS.pid));
 }

@@ -18,7 +18,7 @@ export interface Poller {
    * Watches the word at an index of its memory for a change from `value`. The returned function
    * ends the watch. Undefined if it has no room.
    */
-  watch(place: number, value: number): (() => void) | undefined;
+  watch(index: number, value: number): (() => void) | undefined;
   end(): void;
 }
 
@@ -27,11 +27,10 @@ type StartPoller = (buffer: SharedArrayBuffer) => Poller;
 /** A poll set that looks rarely while pollers watch all of its events. */
 class WatchedPollSet extends PollSet {
   readonly #start: StartPoller;
-  readonly #pollers = new Map<ArrayBufferLike, Poller>();
+  /** The pollers by memory, and when each was last seen to have a word to watch. */
+  readonly #pollers = new Map<ArrayBufferLike, { readonly poller: Poller; usedMs: number }>();
   /** The functions that end the watches, for events that a poller watches. */
   readonly #watches = new Map<Waiting, () => void>();
-  /** When each poller was last seen to have a word to watch. */
-  readonly #usedMs = new Map<Poller, number>();
   /** Whether all pollers have looked since they were last asked. */
   #areAwake = false;
   #askedMs = 0;
@@ -61,7 +60,7 @@ class WatchedPollSet extends PollSet {
   }
 
   #watch(event: Waiting): void {
-    const end = this.#pollers.get(event.buffer)?.watch(event.place, event.value);
+    const end = this.#pollers.get(event.buffer)?.poller.watch(event.index, event.value);
     if (end !== undefined) this.#watches.set(event, end);
   }
 
@@ -85,7 +84,7 @@ class WatchedPollSet extends PollSet {
       this.#startedMs = nowMs;
     } else if (!this.#areAwake || nowMs - this.#askedMs >= LONG_MS) {
       const wereAwake = this.#areAwake;
-      this.#areAwake = [...this.#pollers.values()].every(({ isAwake }) => isAwake);
+      this.#areAwake = [...this.#pollers.values()].every(({ poller }) => poller.isAwake);
       this.#askedMs = nowMs;
       if (wereAwake && !this.#areAwake) {
         this.#fail(nowMs);
@@ -93,7 +92,7 @@ class WatchedPollSet extends PollSet {
       }
       this.#endUnused(nowMs);
     }
-    if (this.#watches.size < this.events.size) this.#watchAll();
+    if (this.#watches.size < this.events.size) this.#watchAll(nowMs);
   }
 
   /** Ends pollers that have stopped looking. The pause before the next ones grows each time. */
@@ -103,12 +102,12 @@ class WatchedPollSet extends PollSet {
     this.#end();
   }
 
-  #watchAll(): void {
+  #watchAll(nowMs: number): void {
     for (const event of this.events) {
       if (this.#watches.has(event)) continue;
       const { buffer } = event;
       if (!this.#pollers.has(buffer)) {
-        this.#pollers.set(buffer, this.#start(buffer));
+        this.#pollers.set(buffer, { poller: this.#start(buffer), usedMs: nowMs });
         this.#areAwake = false;
       }
       this.#watch(event);
@@ -118,13 +117,11 @@ class WatchedPollSet extends PollSet {
   /** Ends the pollers of memory that is no longer used, because they would keep it alive. */
   #endUnused(nowMs: number): void {
     const used = new Set<ArrayBufferLike>(Array.from(this.events, ({ buffer }) => buffer));
-    for (const [buffer, poller] of this.#pollers) {
-      const usedMs = this.#usedMs.get(poller) ?? nowMs;
-      if (used.has(buffer) || !this.#usedMs.has(poller)) this.#usedMs.set(poller, nowMs);
-      else if (nowMs - usedMs >= IDLE_MS) {
-        poller.end();
+    for (const [buffer, one] of this.#pollers) {
+      if (used.has(buffer)) one.usedMs = nowMs;
+      else if (nowMs - one.usedMs >= IDLE_MS) {
+        one.poller.end();
         this.#pollers.delete(buffer);
-        this.#usedMs.delete(poller);
       }
     }
   }
@@ -135,9 +132,8 @@ class WatchedPollSet extends PollSet {
   }
 
   #end(): void {
-    for (const poller of this.#pollers.values()) poller.end();
+    for (const { poller } of this.#pollers.values()) poller.end();
     this.#pollers.clear();
-    this.#usedMs.clear();
     this.#watches.clear();
     this.#areAwake = false;
     this.#sinceMs = timers.nowMs();

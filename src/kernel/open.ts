@@ -1,9 +1,9 @@
 import { RateLimitError } from '../errors.ts';
-import { isKernelName, type KernelName } from '../memory/handle.ts';
+import { KERNEL_NAMES, type KernelName } from '../memory/handle.ts';
 import type { Region } from '../memory/region.ts';
 import { variable } from '../memory/runtime.ts';
 import { isShared, webAssembly } from '../memory/shared-memory.ts';
-import { shown } from '../options.ts';
+import { checkChoice } from '../options.ts';
 import { type CommonInstance, javascript } from './javascript.ts';
 
 /** The character of the byte 0, and the number of bytes that need no prefix. */
@@ -61,8 +61,7 @@ export type Imports = Readonly<Record<string, Readonly<Record<string, unknown>>>
 function fromEnvironment(): KernelName | undefined {
   const name = variable('ZEROTIME_KERNEL');
   if (name === undefined || name === '') return undefined;
-  if (isKernelName(name)) return name;
-  throw new RangeError(`ZEROTIME_KERNEL must be "wasm" or "atomics", got ${shown(name)}`);
+  return checkChoice('ZEROTIME_KERNEL', name, KERNEL_NAMES);
 }
 
 /** The target to try: the caller's choice, then ZEROTIME_KERNEL, then WebAssembly. */

@@ -14,7 +14,7 @@ import { Sometimes } from './sometimes.ts';
 import { TokenBucket } from './token-bucket.ts';
 
 /** The class for each kind of handle. */
-interface LimiterOf {
+export interface LimiterOf {
   'token-bucket': TokenBucket;
   'leaky-bucket': LeakyBucket;
   'limit-set': LimitSet;

@@ -10,7 +10,7 @@ import { type CellPlace, identityOf } from '../memory/cell.ts';
 import type { SharedEvent } from '../memory/event.ts';
 import type { KernelName } from '../memory/handle.ts';
 import { type CellKind, MAX_KEYED_LIMITS } from '../memory/layout.ts';
-import { checkNumber, checkObject, shown } from '../options.ts';
+import { checkChoice, checkNumber, checkObject, shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
 import type { OpenLimiter, SharedOptions } from './opening.ts';
 import type { RefusedMessage } from './refused.ts';
@@ -264,9 +264,6 @@ export function checkTable(
 } {
   const max = Math.floor((MAX_CAPACITY * BYTES_PER_KEY) / bytesPerKey);
   checkNumber('capacity', capacity, { min: 1, max, integer: true });
-  if (typeof whenFull !== 'string' || !Object.hasOwn(WHEN_FULL, whenFull)) {
-    const choices = Object.keys(WHEN_FULL).join(', ');
-    throw new RangeError(`whenFull must be one of ${choices}, got ${shown(whenFull)}`);
-  }
+  checkChoice('whenFull', whenFull, Object.keys(WHEN_FULL));
   return { capacity, whenFull };
 }

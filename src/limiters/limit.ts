@@ -2,7 +2,7 @@ import { continuous, perInterval, type Schedule } from '../kernel/bucket/schedul
 import type { Limits } from '../kernel/keyed/cell.ts';
 import { checkOptions, type Known } from '../known-options.ts';
 import { MAX_LIMITS } from '../memory/layout.ts';
-import { checkNumber, checkObject, shown } from '../options.ts';
+import { checkChoice, checkNumber, checkObject, shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
 import { ManualClock } from '../time/manual-clock.ts';
 
@@ -243,9 +243,6 @@ export type RateUnit = keyof typeof SECONDS;
  */
 export function per(n: number, unit: RateUnit): number {
   checkNumber('n', n, { above: 0 });
-  if (!Object.hasOwn(SECONDS, unit)) {
-    const units = Object.keys(SECONDS).join(', ');
-    throw new RangeError(`unit must be one of ${units}, got ${shown(unit)}`);
-  }
+  checkChoice('unit', unit, Object.keys(SECONDS));
   return n / SECONDS[unit];
 }

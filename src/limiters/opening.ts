@@ -2,7 +2,7 @@ import { HandleError } from '../errors.ts';
 import { checkOptions, type Known } from '../known-options.ts';
 import { type CellPlace, nonceOf } from '../memory/cell.ts';
 import {
-  isKernelName,
+  KERNEL_NAMES,
   type KernelName,
   readHandle,
   type LimiterHandle as UntypedHandle,
@@ -17,7 +17,7 @@ import {
 } from '../memory/layout.ts';
 import { named } from '../memory/names.ts';
 import { type Named, type Names, namesOf, Region } from '../memory/region.ts';
-import { checkFlag, shown } from '../options.ts';
+import { checkChoice, checkFlag, shown } from '../options.ts';
 import { shareAlarms } from '../time/alarms.ts';
 import { attachClock, clockIn } from '../time/attach-clock.ts';
 import type { Clock, ClockHandle } from '../time/clock.ts';
@@ -73,9 +73,7 @@ export function checkShared(options: SharedOptions): {
   if (region !== undefined && !(region instanceof Region)) {
     throw new TypeError(`region must be a Region, got ${shown(region)}`);
   }
-  if (kernel !== undefined && !isKernelName(kernel)) {
-    throw new RangeError(`kernel must be "wasm" or "atomics", got ${shown(kernel)}`);
-  }
+  if (kernel !== undefined) checkChoice('kernel', kernel, KERNEL_NAMES);
   const stats = checkFlag('stats', options.stats, false);
   return { clock: clockIn(region, clock), region, kernel, stats };
 }
@@ -168,7 +166,6 @@ export const openByName: OpenNamed = (maker, region, name, options) => {
   return names.openNamed(maker, region, name, options);
 };
 
-const ON_MISMATCH = ['error', 'keep', 'reconfigure'];
 /** Options that only affect a limiter's start or this thread. */
 const NOT_COMPARED = ['clock', 'kernel', 'initial', 'alignToMs'];
 
@@ -271,11 +268,7 @@ export function openNamed<
     options,
     { ...maker.known, onMismatch: true } as never, // every option of either
   );
-  if (!ON_MISMATCH.includes(onMismatch)) {
-    throw new RangeError(
-      `onMismatch must be one of ${ON_MISMATCH.join(', ')}, got ${shown(onMismatch)}`,
-    );
-  }
+  checkChoice('onMismatch', onMismatch, ['error', 'keep', 'reconfigure']);
   if ('region' in given) throw new TypeError('give the region once, before the name');
   const wanted = given as unknown as Options;
   const { clock } = wanted;

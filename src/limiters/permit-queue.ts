@@ -104,7 +104,7 @@ export class PermitQueue {
       for (;;) {
         const alarm = kernel.event.alarm();
         // The timer that does this cannot run while the thread blocks.
-        kernel.tend();
+        kernel.recoverEnded();
         waiter ??= kernel.join(n);
         kernel.serve();
         const dueUs = kernel.holdMs > 0 ? kernel.expire(this.#now) : Number.POSITIVE_INFINITY;

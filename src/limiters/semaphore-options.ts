@@ -1,6 +1,6 @@
 import { HOLD_MS, type NewSemaphore, PERMITS } from '../kernel/semaphore/cell.ts';
 import { checkOptions, joined, type Known } from '../known-options.ts';
-import { checkNumber, checkObject, shown } from '../options.ts';
+import { checkChoice, checkNumber, checkObject } from '../options.ts';
 import { type CallOutcome, fieldsOf } from './adaptation.ts';
 import { ADAPT_RULES, type AdaptRule, firstState } from './adaptive-permits.ts';
 import type { WaitOptions } from './limiter.ts';
@@ -116,9 +116,7 @@ function checkNumbers({ permits, adapt }: SemaphoreOptions): {
     const fixed = checkNumber('permits', permits, PERMITS);
     return { permits: fixed, most: fixed, adaptive: undefined };
   }
-  if (!ADAPT_RULES.includes(adapt)) {
-    throw new RangeError(`adapt must be one of ${ADAPT_RULES.join(', ')}, got ${shown(adapt)}`);
-  }
+  checkChoice('adapt', adapt, ADAPT_RULES);
   if (typeof permits === 'number') {
     throw new TypeError(`permits must be an object with max if there is adapt, got ${permits}`);
   }

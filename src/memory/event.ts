@@ -81,7 +81,7 @@ export class SharedEvent {
   }
 
   /** Index of its word in the whole buffer. */
-  get place(): number {
+  get index(): number {
     return this.#words.byteOffset / Int32Array.BYTES_PER_ELEMENT + this.#at;
   }
 
@@ -162,7 +162,7 @@ const ENDS_PER_TURN = 256;
 export interface Waiting {
   readonly buffer: SharedArrayBuffer;
   /** Index of its word in the whole buffer. */
-  readonly place: number;
+  readonly index: number;
   /** The value that its word had when it began to wait. */
   readonly value: number;
   /** Ends a wait without sleepers, or one that missed a ring; returns whether it did. */

@@ -28,9 +28,7 @@ export function readFields<Name extends string>(
 /** An implementation of the limiters: WebAssembly, or JavaScript with Atomics. */
 export type KernelName = 'wasm' | 'atomics';
 
-export function isKernelName(value: unknown): value is KernelName {
-  return value === 'wasm' || value === 'atomics';
-}
+export const KERNEL_NAMES: readonly KernelName[] = ['wasm', 'atomics'];
 
 /**
  * Attaches other threads to a limiter. It is a plain value: send it through `workerData`,
@@ -95,7 +93,7 @@ export function readHandle(value: unknown, kind?: CellKind): LimiterHandle {
   if (!Number.isInteger(offset) || !Number.isInteger(nonce)) {
     throw invalid(`the handle's offset and nonce must be integers`);
   }
-  if (kernel !== undefined && !isKernelName(kernel)) {
+  if (kernel !== undefined && !(KERNEL_NAMES as readonly unknown[]).includes(kernel)) {
     throw invalid(`the handle's kernel must be wasm or atomics, got ${shown(kernel)}`);
   }
   // Memory and clock are checked when they are opened.

@@ -1,8 +1,7 @@
 import { RateLimitError } from '../errors.ts';
 import { checkOptions } from '../known-options.ts';
 import { checkFlag, checkNumber, shown } from '../options.ts';
-import { wholeLines } from './layout/lines.ts';
-import { LINE_BYTES } from './layout.ts';
+import { LINE_BYTES, wholeLines } from './layout.ts';
 
 /**
  * Allocates shared memory.

@@ -15,7 +15,7 @@ export interface Sharing {
   /** Whether this thread has closed the region; missing if it didn't open it. */
   readonly hasLeft?: () => boolean;
   /** Recovers now and then the holdings of processes that have ended. */
-  readonly tend: () => void;
+  readonly recoverEnded: () => void;
 }
 
 const known = new WeakMap<SharedMemory, Sharing>();
@@ -40,9 +40,9 @@ export const sharingOf = {
     if (!isEntry || Number(process) > PROCESS_COUNT) {
       throw new HandleError('ERR_HANDLE_INVALID', "the handle's process must be an entry's number");
     }
-    const [hasEnded, tend] = [() => false, () => undefined];
+    const [hasEnded, recoverEnded] = [() => false, () => undefined];
     const entry = Number(process);
-    known.set(memory, { path, process: entry, opener: entry, hasEnded, tend });
+    known.set(memory, { path, process: entry, opener: entry, hasEnded, recoverEnded });
     joiner?.(memory, path, entry);
   },
 };

@@ -1,5 +1,5 @@
 import { nodeModule, variable } from '../memory/runtime.ts';
-import { shown } from '../options.ts';
+import { checkChoice } from '../options.ts';
 
 let known: boolean | 'default' | undefined;
 
@@ -26,10 +26,7 @@ export function isPreciseByDefault(): boolean {
 function fromEnvironment(): boolean | 'default' {
   const value = variable('ZEROTIME_PRECISE');
   if (value === undefined || value === '') return 'default';
-  if (value !== '0' && value !== '1') {
-    throw new RangeError(`ZEROTIME_PRECISE must be "0" or "1", got ${shown(value)}`);
-  }
-  return value === '1';
+  return checkChoice('ZEROTIME_PRECISE', value, ['0', '1']) === '1';
 }
 
 /** The functions of `node:fs` used here. */

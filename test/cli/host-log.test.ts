@@ -1,10 +1,9 @@
 import { userInfo } from 'node:os';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { ChangeLog } from '../../src/host/change-log.ts';
-import { FileLocks } from '../../src/host/file-locks.ts';
+import { FileLocks, OPERATING } from '../../src/host/file-locks.ts';
 import { loadLibc } from '../../src/host/native.ts';
 import { EXISTING, openFile } from '../../src/host/region-file.ts';
-import { OPERATING } from '../../src/host/region-making.ts';
 import { HostRegion } from '../../src/host.ts';
 import { KeyedTokenBucket, TokenBucket } from '../../src/index.ts';
 import { timers } from '../../src/memory/runtime.ts';
@@ -50,7 +49,7 @@ test('a region without room changes only without a record', async () => {
   const { code, stderr } = await host('set', path, 'api', 'rate=50');
   expect(code).toBe(1);
   expect(stderr).toMatch(
-    /^error: the region has \d+ bytes free, and the record of changes needs 51712: use --no-record /,
+    /^error: the region has \d+ bytes free, and the change log needs 51712: use --no-record /,
   );
   expect(await host('set', path, 'api', 'rate=50', '--no-record')).toMatchObject({ code: 0 });
   expect((await host('log', path)).stdout).toBe(`${path}: 0 changes\n`);
@@ -61,7 +60,7 @@ test('a change waits for another operator, and fails if that one stands still', 
   await host('set', path, 'api', 'rate=20');
   inRegion(path, (region) => {
     const change = { action: 'set', user: 'ann', pid: 7, cell: 0, from: {}, to: {} } as const;
-    ChangeLog.findOrMake(region).begin(change, new Set());
+    ChangeLog.findOrCreate(region).begin(change, new Set());
   });
   const file = openFile(path, EXISTING);
   const locks = new FileLocks(loadLibc(), file);

@@ -65,7 +65,7 @@ test('a pause that is not on record cannot be resumed, nor a table paused', asyn
     TokenBucket.open(region, 'api', { rate: 0, burst: 5 });
     KeyedTokenBucket.open(region, 'keyed', { ...LIMIT, capacity: 10 });
   });
-  const message = 'error: no change on record has paused "api"; set its limit instead\n';
+  const message = 'error: no change in the log has paused "api"; set its limit instead\n';
   expect(await host('resume', path, 'api')).toEqual({ code: 1, stdout: '', stderr: message });
   await host('set', path, 'api', 'rate=5');
   await host('set', path, 'api', 'rate=0');

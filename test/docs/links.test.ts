@@ -80,3 +80,21 @@ test('the page has every file of the engine in its table, and no other', () => {
       .sort(),
   );
 });
+
+/** Whether a source defines a function, a class or a method. */
+function defines(source: string, name: string): boolean {
+  const method = `^ +(?:(?:abstract|async|get|override|private|protected|readonly|static) )*#?${name}[(<]`;
+  return new RegExp(`\\b(?:function|class) ${name}\\b|${method}`, 'm').test(source);
+}
+
+const STEPS = [...PAGE.matchAll(/^\d+\. `(src\/[^`]+)`: (?:\w+ )*`(?:\w+\.)?(\w+)[`(]/gm)].map(
+  ([, file = '', name = '']) => [name, file] as const,
+);
+
+test.each(STEPS)('the page has the step %s in its file, %s', (name, file) => {
+  expect(defines(readFileSync(join(ROOT, file), 'utf8'), name)).toBe(true);
+});
+
+test('the page names a function in most of its steps', () => {
+  expect(STEPS.length).toBeGreaterThan(15);
+});

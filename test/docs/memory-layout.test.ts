@@ -14,16 +14,14 @@ import {
   TokenBucket,
 } from '../../src/index.ts';
 import { FleetBucket } from '../../src/integrations/redis.ts';
-import * as changes from '../../src/memory/layout/changes.ts';
 import * as fleet from '../../src/memory/layout/fleet.ts';
-import * as strategy from '../../src/memory/layout/strategy.ts';
 import * as core from '../../src/memory/layout.ts';
 
 function read(path: string): string {
   return readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 }
 
-const layout = { ...core, ...changes, ...fleet, ...strategy };
+const layout = { ...core, ...fleet };
 const page = read('docs/memory-layout.md');
 /** The comments with diagrams in the files of the layout, in the page's characters. */
 const comment = readdirSync(new URL('../../src/memory/layout', import.meta.url))

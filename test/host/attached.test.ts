@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { join } from '../../src/host/attached.ts';
 import { FileLocks } from '../../src/host/file-locks.ts';
+import { join } from '../../src/host/host-region.ts';
 import { loadLibc } from '../../src/host/native.ts';
 import { EXISTING, openFile } from '../../src/host/region-file.ts';
 import { HostRegion } from '../../src/host.ts';
@@ -109,7 +109,7 @@ describe("a handle's process", () => {
     const region = core.Region.attach({ ...handle, path, process: 255 });
     expect(region.handle).toMatchObject({ path, process: 255 });
     expect(region.sharing?.hasEnded(7)).toBe(false);
-    expect(region.sharing?.tend()).toBeUndefined();
+    expect(region.sharing?.recoverEnded()).toBeUndefined();
     expect(core.Region.attach({ ...handle, path, process: 3 }).sharing).toBe(region.sharing);
     // As it arrives in another process.
     const lost = { ...handle, memory: {} as never, path, process: 255 };

@@ -7,10 +7,10 @@ import { LimitSet, type Region, TokenBucket } from '../../src/index.ts';
 import {
   CHANGE,
   CHANGE_BYTES,
-  CHANGE_PLACES,
+  CHANGE_ENTRIES,
   CHANGES_KEPT,
-} from '../../src/memory/layout/changes.ts';
-import { REGION_FILE } from '../../src/memory/layout.ts';
+  REGION_FILE,
+} from '../../src/memory/layout.ts';
 import { crashCopies, privateRegion } from '../support/crash-copies.ts';
 import { compiled } from '../support/crew.ts';
 import { hostRegion } from '../support/host.ts';
@@ -39,7 +39,7 @@ function numbersIn(region: Region): number[] {
 }
 
 function record(region: Region, times: number, kept: ReadonlySet<number> = new Set()): void {
-  for (let i = 0; i < times; i++) ChangeLog.findOrMake(region).begin(change(), kept)('done');
+  for (let i = 0; i < times; i++) ChangeLog.findOrCreate(region).begin(change(), kept)('done');
 }
 
 function bucketIn(region: Region) {
@@ -87,11 +87,11 @@ test('a kill between any two accesses leaves the limit of before or after, and a
 
 test('the record keeps the last 100 changes, even while another is written', () => {
   const region = privateRegion();
-  record(region, 2 * CHANGE_PLACES + 5);
-  const last = 2 * CHANGE_PLACES + 5;
+  record(region, 2 * CHANGE_ENTRIES + 5);
+  const last = 2 * CHANGE_ENTRIES + 5;
   expect(numbersIn(region).at(-1)).toBe(last);
   const { store } = Atomics;
-  let least = CHANGE_PLACES;
+  let least = CHANGE_ENTRIES;
   const spy = vi.spyOn(Atomics, 'store').mockImplementation(((
     ...args: Parameters<typeof store>
   ) => {
@@ -103,7 +103,7 @@ test('the record keeps the last 100 changes, even while another is written', () 
   spy.mockRestore();
   expect(least).toBe(CHANGES_KEPT);
   expect(numbersIn(region)).toEqual(
-    Array.from({ length: CHANGE_PLACES }, (_, i) => last + 1 - 100 + i),
+    Array.from({ length: CHANGE_ENTRIES }, (_, i) => last + 1 - 100 + i),
   );
 });
 
@@ -146,7 +146,7 @@ test('the change that paused a limiter stays on record until the limiter is resu
 test('long values are cut, and Infinity is kept', () => {
   const region = privateRegion();
   const tiers = Object.fromEntries(Array.from({ length: 15 }, (_, i) => [`tier number ${i}`, i]));
-  const log = ChangeLog.findOrMake(region);
+  const log = ChangeLog.findOrCreate(region);
   log.begin(change({ from: { tiers }, to: { tiers }, key: 'k'.repeat(500) }), new Set());
   log.begin(change({ user: 'Infinity', to: { rate: Number.POSITIVE_INFINITY } }), new Set());
   const [long, infinite] = changesIn(region);

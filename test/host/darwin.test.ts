@@ -36,6 +36,16 @@ function emptyFile(): number {
   return file;
 }
 
+/** The locks of a file that is opened anew, and closed with the test. */
+async function locksOf(path: string) {
+  const { FileLocks } = await import('../../src/host/file-locks.ts');
+  const { loadLibc } = await import('../../src/host/native.ts');
+  const { EXISTING, openFile } = await import('../../src/host/region-file.ts');
+  const file = openFile(path, { ...EXISTING, isCreated: true, mode: 0o600 });
+  onTestFinished(() => file.close());
+  return new FileLocks(loadLibc(), file);
+}
+
 function unsupported(message: string) {
   return expect.objectContaining({ name: 'HandleError', code: 'ERR_HOST_UNSUPPORTED', message });
 }
@@ -84,10 +94,7 @@ test('koffi calls a variadic fcntl, and sees its changes', () => {
 
 test('a lock is F_OFD_SETLK of one byte, F_WRLCK, in the struct flock of macOS', async () => {
   const simulated = mac();
-  const { FileLocks } = await import('../../src/host/file-locks.ts');
-  const { loadLibc } = await import('../../src/host/native.ts');
-  const descriptor = emptyFile();
-  const locks = new FileLocks(loadLibc(), { path: 'x', descriptor });
+  const locks = await locksOf(hostPath());
   expect(locks.take(7)).toBe(true);
   expect(locks.isTaken(7)).toBe(false);
   locks.release(7);
@@ -108,19 +115,13 @@ test('a lock is F_OFD_SETLK of one byte, F_WRLCK, in the struct flock of macOS',
 
 test('another open file has a lock of its own', async () => {
   mac();
-  const { FileLocks } = await import('../../src/host/file-locks.ts');
-  const { loadLibc } = await import('../../src/host/native.ts');
   const path = hostPath();
-  const [mine, theirs] = [1, 2].map(() => {
-    const descriptor = openSync(path, 'a+');
-    onTestFinished(() => closeSync(descriptor));
-    return new FileLocks(loadLibc(), { path, descriptor });
-  });
-  expect(mine?.take(1)).toBe(true);
-  expect(theirs?.take(1)).toBe(false);
-  mine?.release(1);
-  expect(theirs?.take(1)).toBe(true);
-  expect(mine?.isTaken(1)).toBe(true);
+  const [mine, theirs] = [await locksOf(path), await locksOf(path)];
+  expect(mine.take(1)).toBe(true);
+  expect(theirs.take(1)).toBe(false);
+  mine.release(1);
+  expect(theirs.take(1)).toBe(true);
+  expect(mine.isTaken(1)).toBe(true);
 });
 
 test('room is F_PREALLOCATE of all or nothing from the end, and the file grows over it', async () => {

@@ -54,7 +54,7 @@ describe('the permits of a process that is killed come back', () => {
     const semaphore = semaphoreIn(region);
     const child = await holder(region.path);
     child.kill('SIGKILL');
-    // Nothing else sweeps: this thread never returns to its event loop meanwhile.
+    // Nothing else recovers them: this thread never returns to its event loop meanwhile.
     expect(semaphore.acquireSync(1, { timeoutMs: 5000 })?.n).toBe(1);
   });
 
@@ -86,7 +86,7 @@ describe('the permits of a process that is killed come back', () => {
     spy.mockRestore();
     onTestFinished(() => region.close());
     expect(semaphoreIn(region).available()).toBe(PERMITS);
-    // The next one to open the region, or to sweep, takes over what a dead process was recovering.
+    // The next one to open the region, or to look for ended ones, takes over what a dead process was recovering.
     expect(marks.map(processOfMark)).toEqual([region.handle.process]);
   });
 });

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { HostStock } from '../../src/host/fleet-stock.ts';
+import { HostStock } from '../../src/host/limiters.ts';
 import type { HostRegion } from '../../src/host.ts';
 import { TokenBucket } from '../../src/index.ts';
 import { isMeasured } from '../../src/integrations/metrics/readings.ts';

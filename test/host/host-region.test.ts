@@ -166,7 +166,7 @@ describe('opening fails, with a code and what to do, if the file', () => {
 
   test('was made in another time namespace', () => {
     const path = closedFile();
-    overwrite(path, REGION_FILE.timeSpace, new Uint8Array(new Float64Array([1]).buffer));
+    overwrite(path, REGION_FILE.timeNamespace, new Uint8Array(new Float64Array([1]).buffer));
     const answer = refusal(() => HostRegion.open({ path }));
     expect(answer).toEqual([
       'ERR_HOST_STALE',

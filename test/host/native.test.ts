@@ -119,6 +119,18 @@ describe('HostRegion.open says what to do', () => {
     expect((await load('koffi')).name).toBe('koffi');
   });
 
+  test.each([undefined, 'koffi'] as const)('if koffi is too old, asked for %s', async (binding) => {
+    plantFfi(undefined);
+    const old = new Error('zerotime/host needs koffi 2.16.0 or later, found 2.0.0');
+    vi.doMock('../../src/peers.ts', () => ({
+      checkPeer: () => {
+        throw old;
+      },
+    }));
+    onTestFinished(() => void vi.doUnmock('../../src/peers.ts'));
+    await expect(load(binding)).rejects.toBe(old);
+  });
+
   test('where the permission model forbids reading koffi', async () => {
     plantFfi(undefined);
     const denied = { code: 'ERR_ACCESS_DENIED', resource: '/app/node_modules/koffi' };

@@ -212,7 +212,7 @@ test('limiters are listed in their order, once, and attached to once', () => {
   expect(again[0]).toBe(first);
 });
 
-test('a region keeps working if damage stops the sweeps, but not after an error of its own', () => {
+test('a region keeps working if damage stops the recovery, but not after an error of its own', () => {
   const region = hostRegion();
   const elsewhere = (region.i32[REGION.processes] ?? 0) + 9 * PROCESS_BYTES;
   region.i32[(elsewhere + PROCESS.pid) >> 2] = 12_345;
@@ -220,20 +220,20 @@ test('a region keeps working if damage stops the sweeps, but not after an error 
   region.i32[REGION.names] = -64;
   let nowMs = performance.now();
   vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
-  const sweep = () => {
+  const recover = () => {
     nowMs += 1000;
-    sharing?.tend();
+    sharing?.recoverEnded();
   };
-  sweep();
+  recover();
   expect(region.i32[(elsewhere + PROCESS.pid) >> 2]).toBe(12_345);
   vi.spyOn(Atomics, 'load').mockImplementation(() => {
     throw new TypeError('a mistake');
   });
   // At most once in a quarter of a second.
-  sharing?.tend();
-  expect(sweep).toThrow('a mistake');
+  sharing?.recoverEnded();
+  expect(recover).toThrow('a mistake');
   vi.mocked(Atomics.load).mockRestore();
   region.i32[REGION.names] = 0;
-  sweep();
+  recover();
   expect(region.processes()).toHaveLength(1);
 });

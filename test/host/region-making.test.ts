@@ -15,7 +15,7 @@ import { FileLocks } from '../../src/host/file-locks.ts';
 import type { Libc } from '../../src/host/libc.ts';
 import { loadLibc } from '../../src/host/native.ts';
 import { openFile } from '../../src/host/region-file.ts';
-import { checkRegion, makeRegion } from '../../src/host/region-header.ts';
+import { checkRegion, createRegion } from '../../src/host/region-header.ts';
 import { HostRegion } from '../../src/host.ts';
 import {
   REGION,
@@ -72,9 +72,9 @@ test('a file says that it is unfinished before it grows', () => {
     heads.push(readFileSync(file.path).readInt32LE(4 * REGION.magic));
     return loadLibc().allocate(descriptor, at, bytes);
   };
-  expect(() => makeRegion(file, libc, BYTES, 0o600)).toThrow('cannot get 65536 bytes: EIO');
+  expect(() => createRegion(file, libc, BYTES, 0o600)).toThrow('cannot get 65536 bytes: EIO');
   expect(statSync(file.path).size).toBe(0);
-  makeRegion(file, { ...libc, allocate }, BYTES, 0o600);
+  createRegion(file, { ...libc, allocate }, BYTES, 0o600);
   expect(heads).toEqual([REGION_UNFINISHED]);
   expect(checkRegion(file)).toBe(BYTES);
 });
@@ -84,7 +84,7 @@ test('a signal during the allocation does no harm', () => {
   let calls = 0;
   const allocate = (descriptor: number, at: number, bytes: number) =>
     calls++ % 3 < 2 ? constants.errno.EINTR : loadLibc().allocate(descriptor, at, bytes);
-  makeRegion(file, { ...loadLibc(), allocate }, 3_145_728, 0o600);
+  createRegion(file, { ...loadLibc(), allocate }, 3_145_728, 0o600);
   expect([calls, statSync(file.path).blocks * 512]).toEqual([9, 3_145_728]);
 });
 
@@ -122,15 +122,16 @@ test('a relative path is made absolute, since handles travel', () => {
 });
 
 test('a file that cannot be locked is an error, not a process to wait for', () => {
-  const { path } = newFile();
+  const file = newFile();
+  const { path } = file;
   const refusal = `${path} cannot be locked: its file system, or a sandbox, refuses F_OFD_SETLK`;
-  const locks = new FileLocks(loadLibc(), { path, descriptor: -1 });
+  const locks = new FileLocks(loadLibc(), { ...file, descriptor: -1 });
   expect(() => locks.take(1)).toThrow(refusal);
   expect(() => locks.isTaken(1)).toThrow(refusal);
   // For an exclusive lock, the file must be open for writing.
   const descriptor = openSync(path, 'r');
   onTestFinished(() => closeSync(descriptor));
-  const readable = new FileLocks(loadLibc(), { path, descriptor });
+  const readable = new FileLocks(loadLibc(), { ...file, descriptor });
   expect(() => readable.take(1)).toThrow(refusal);
 });
 

@@ -137,7 +137,7 @@ describe("with afterReboot: 'keep'", () => {
   test('another time namespace of the same start is refused', () => {
     const region = hostRegion();
     region.close();
-    overwrite(region.path, REGION_FILE.timeSpace, bytesOf(1));
+    overwrite(region.path, REGION_FILE.timeNamespace, bytesOf(1));
     expect(() => HostRegion.open({ path: region.path, ...keep })).toThrow(
       'was created in another time namespace',
     );

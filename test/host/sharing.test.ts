@@ -90,7 +90,7 @@ describe('a process that is killed', () => {
     result(waiter, { acquire: region.path }).catch(() => undefined);
     while (semaphore.waiting === 0) await new Promise(setImmediate);
     waiter.kill('SIGKILL');
-    // Nobody sweeps while this thread does not return to its event loop.
+    // Nobody recovers anything while this thread does not return to its event loop.
     const isAlive = () => region.processes().at(-1)?.isAlive;
     while (isAlive()) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
     expect(isAlive()).toBe(false);

@@ -58,7 +58,7 @@ describe.each(Object.entries(KINDS))('the slots of a %s', (kind, { entries, open
     return free.length;
   };
 
-  /** Recovers the slots of a process, as a sweep does. */
+  /** Recovers the slots of a process, as each process does twice a second. */
   const recover = (region: Region, { handle: { offset } }: AnySet, process: number): void => {
     const nonce = nonceOf({ region, offset, bytes: 0 });
     const place = openLimitSetCell(region, offset, kind as keyof typeof KINDS, nonce);

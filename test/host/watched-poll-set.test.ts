@@ -82,7 +82,7 @@ test('events that wait for long get a poller, and the timers slow down once it i
 test('an event that fires again and again gets a poller too', async () => {
   const { pollers, pollSet } = await setUp();
   const buffer = new SharedArrayBuffer(64);
-  const event = { buffer, place: 1, value: 0, endStaleWait: () => false };
+  const event = { buffer, index: 1, value: 0, endStaleWait: () => false };
   for (let times = 0; times < 4; times++) {
     pollSet.add(event);
     vi.advanceTimersByTime(400);
@@ -176,7 +176,7 @@ test('it ends some time after the last event', async () => {
 test('the poller of memory without events ends, while others go on', async () => {
   const { wait, pollers, pollSet } = await setUp();
   const buffer = new SharedArrayBuffer(64);
-  const event = { buffer, place: 1, value: 0, endStaleWait: () => false };
+  const event = { buffer, index: 1, value: 0, endStaleWait: () => false };
   wait(1);
   pollSet.add(event);
   vi.advanceTimersByTime(2500);

@@ -68,7 +68,7 @@ test('it does not wait for a process that has ended', () => {
     process,
     opener: process,
     hasEnded: (entry) => asked.push(entry) > 0,
-    tend: () => undefined,
+    recoverEnded: () => undefined,
   });
   Atomics.store(region.i32, REGION.naming, 7 * 2 ** 20 + 5);
   new Naming(region).begin();

@@ -31,7 +31,7 @@ function write(): void {
   const user = `${pid}`.padEnd(1 + (pid % 30), 'x');
   const values = { from: { pid }, to: { pid } };
   region.operate(() => {
-    const end = ChangeLog.findOrMake(region).begin(
+    const end = ChangeLog.findOrCreate(region).begin(
       { action: 'set', user, pid, cell: pid, ...values },
       new Set(),
     );

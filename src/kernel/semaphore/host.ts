@@ -159,8 +159,8 @@ export class HostedSemaphore {
   }
 
   /** Returns the permits of ended processes now and then. */
-  tend(): void {
-    this.#place.region.sharing?.tend();
+  recoverEnded(): void {
+    this.#place.region.sharing?.recoverEnded();
   }
 
   /** Number of queued callers of all threads. */

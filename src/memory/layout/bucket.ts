@@ -7,8 +7,7 @@
  *
  *     word       │ zero-time, ticks since the live record's origin: 61 bits │ live record: 3 bits │
  */
-import { RECORD_COUNT } from './cell.ts';
-import { CELL_HEADER_BYTES, LINE_BYTES } from './lines.ts';
+import { CELL_HEADER_BYTES, LINE_BYTES, RECORD_COUNT } from './cell.ts';
 
 /** Byte offsets in line 0 of a bucket's cell. */
 export const BUCKET = { sequence: 20, claims: 24, limits: 32 } as const;

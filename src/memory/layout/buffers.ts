@@ -9,7 +9,7 @@
  *
  *     line 0     │ - │ kind i32 │ nonce i32 │ moves i32 │ - │ now f64 │
  */
-import { LINE_BYTES } from './lines.ts';
+import { LINE_BYTES } from './cell.ts';
 
 /** Byte offsets in a manual clock's buffer. */
 export const MANUAL_CLOCK = { now: 0, moves: 8, nonce: 12 } as const;
@@ -57,7 +57,7 @@ export const ALARM_BOARD_BYTES = ALARM_BOARD.alarms + ALARMS * ALARM_BYTES;
  * keeps other data off the line of its head:
  *
  *     head     line 1     │ end i32 │ looks i32 │ used i32 │ added i32 │ - │
- *     watch    line 2..   │ place i32 │ value i32 │            4,096 of them
+ *     watch    line 2..   │ index i32 │ value i32 │            4,096 of them
  */
 
 /** Byte offsets in the list of a poller: its head, and the first watch. */
@@ -69,7 +69,7 @@ export const WATCH_LIST = {
   watches: 2 * LINE_BYTES,
 } as const;
 /** Byte offsets in a watch. */
-export const WATCH = { place: 0, value: 4 } as const;
+export const WATCH = { index: 0, value: 4 } as const;
 export const WATCH_BYTES = 8;
 /** The most words that a poller watches; timers look at the others. */
 export const WATCHES = 4096;

@@ -16,7 +16,7 @@
  *
  *     member     │ buckets i32 │ - │ waiting f64 │ until f64 │
  */
-import { LINE_BYTES } from './lines.ts';
+import { LINE_BYTES } from './cell.ts';
 
 /** Byte offsets of the signals of a fleet's stock. */
 export const FLEET_STOCK = {

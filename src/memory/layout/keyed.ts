@@ -17,8 +17,7 @@
  *     tag        │ the last 2 bits of the version │ 1: live │      or 2: in transit, 6: named, 4: free
  *     live       │ version: 28 bits │ live record: 3 bits │
  */
-import { RECORD_COUNT } from './cell.ts';
-import { CELL_HEADER_BYTES, LINE_BYTES, wholeLines } from './lines.ts';
+import { CELL_HEADER_BYTES, LINE_BYTES, RECORD_COUNT, wholeLines } from './cell.ts';
 
 /** Byte offsets in a keyed token bucket's cell. */
 export const KEYED = {

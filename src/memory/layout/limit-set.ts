@@ -13,9 +13,8 @@
  *     state      │ version: 61 - S bits │ slot: S bits │ tag: 3 bits │
  *     tag        │ 1: live, 2: in transit, 6: named, 4: free │
  */
-import { RECORD_COUNT } from './cell.ts';
+import { LINE_BYTES, RECORD_COUNT, wholeLines } from './cell.ts';
 import { KEYED, keyedRecordsAt } from './keyed.ts';
-import { LINE_BYTES, wholeLines } from './lines.ts';
 
 /** The most limits of a set. */
 export const MAX_LIMITS = 8;

@@ -23,7 +23,7 @@
  *     total      │ calls: 20 bits │ latencies, 1/4 us: 44 bits │
  *     state      │ 0: 12 bits │ epoch: 20 bits │ value: 32 bits │
  */
-import { CELL_HEADER_BYTES, LINE_BYTES } from './lines.ts';
+import { CELL_HEADER_BYTES, LINE_BYTES } from './cell.ts';
 
 /** Byte offsets in a semaphore's cell. */
 export const SEMAPHORE = {

@@ -25,8 +25,7 @@
  *     word       │ last due call: 64 - C bits │ calls so far, as far as they matter: C bits │
  */
 import { BUCKET } from './bucket.ts';
-import { RECORD_COUNT } from './cell.ts';
-import { CELL_HEADER_BYTES, LINE_BYTES, wholeLines } from './lines.ts';
+import { CELL_HEADER_BYTES, LINE_BYTES, RECORD_COUNT, wholeLines } from './cell.ts';
 
 /** Byte offsets in the cell of a window or a log. */
 export const WINDOW = {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { leaveFleet } from '../../../src/host/fleet-member.ts';
+import { leaveFleet } from '../../../src/host/recovery.ts';
 import { Region } from '../../../src/index.ts';
 import { openNamedStock } from '../../../src/integrations/redis/fleet/stock.ts';
 import type { Reservation } from '../../../src/limiters/reservation.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { leaveFleet } from '../../../src/host/fleet-member.ts';
+import { leaveFleet } from '../../../src/host/recovery.ts';
 import { Region } from '../../../src/index.ts';
 import { Stock } from '../../../src/integrations/redis/fleet/stock.ts';
 import { FleetBucket, FleetSpender } from '../../../src/integrations/redis.ts';
@@ -99,7 +99,7 @@ test('a thread that shares an entry changes nothing of its member, and is no sig
   const { i32, i64 } = region;
   const own: Sharing = {
     ...{ path: '/none', process: 3, opener: 3 },
-    ...{ hasEnded: () => false, tend: () => undefined },
+    ...{ hasEnded: () => false, recoverEnded: () => undefined },
   };
   sharingOf.set(region.memory, own);
   const fleet = await shared.open();

@@ -1,8 +1,8 @@
 import { HandleError } from '../../../errors.ts';
 import { HostRegion } from '../../../host/host-region.ts';
 import type { HostLimiter } from '../../../host/limiters.ts';
+import type { HostProcess } from '../../../host/membership.ts';
 import { fieldsOf } from '../../../host/operations.ts';
-import type { HostProcess } from '../../../host/processes.ts';
 import { pathOf } from '../../../host/region-file.ts';
 import { type Reading, readingIfAny } from '../../../integrations/metrics/readings.ts';
 import { CELLS } from '../../../limiters/terms.ts';

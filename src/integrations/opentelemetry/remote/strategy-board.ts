@@ -1,5 +1,5 @@
 import { HandleError } from '../../../errors.ts';
-import { STRATEGY_BOARD, STRATEGY_PLACE } from '../../../memory/layout/strategy.ts';
+import { STRATEGY_BOARD, STRATEGY_PLACE } from '../../../memory/layout.ts';
 import { isShared, sharedBytes } from '../../../memory/shared-memory.ts';
 import { systemClock } from '../../../time/system-clock.ts';
 import { attributesOf } from '../results.ts';

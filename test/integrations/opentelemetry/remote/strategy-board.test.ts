@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import { systemClock } from '../../../../src/index.ts';
 import { StrategyBoard } from '../../../../src/integrations/opentelemetry/remote/strategy-board.ts';
-import { STRATEGY_BOARD, STRATEGY_PLACE } from '../../../../src/memory/layout/strategy.ts';
+import { STRATEGY_BOARD, STRATEGY_PLACE } from '../../../../src/memory/layout.ts';
 
 function boards(maxBytes = 1000) {
   const one = StrategyBoard.create(maxBytes);

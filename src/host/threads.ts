@@ -2,6 +2,26 @@ import { closeSync } from 'node:fs';
 import { isMainThread, Worker } from 'node:worker_threads';
 import { fail, isOpenIn, OPEN_FLAGS, type RegionFile } from './region-file.ts';
 
+/**
+ * Starts a thread that runs a function's source text with its data, its layout, and `require`. It
+ * does not keep the process alive.
+ *
+ * @throws the error of `new Worker`, for example if the permission model forbids threads.
+ */
+export function startThread<Data, Layout>(
+  name: string,
+  run: (data: Data, layout: Layout, load: NodeJS.Require) => void,
+  data: Data,
+  layout: Layout,
+): void {
+  const program = `(${run})(require('node:worker_threads').workerData, ${JSON.stringify(layout)}, require)`;
+  // Ignore the process's options, including NODE_OPTIONS: it needs no loader or debugger.
+  const options = { execArgv: [], env: {}, name };
+  const worker = new Worker(program, { eval: true, workerData: data, ...options });
+  worker.unref();
+  worker.once('error', () => undefined);
+}
+
 // Node.js closes the descriptors that a worker opened when the worker ends, which releases their
 // locks, unless the worker was started with `trackUnmanagedFds: false`. Such a worker starts a
 // thread of its own, the keeper, to open the file for it: a keeper ends with its worker, and
@@ -11,6 +31,7 @@ import { fail, isOpenIn, OPEN_FLAGS, type RegionFile } from './region-file.ts';
 const WORD = { state: 0, descriptor: 1, count: 2 } as const;
 const STATE = { starting: 0, open: 1, closing: 2, closed: 3 } as const;
 const NO_DESCRIPTOR = -1;
+const LAYOUT = { word: WORD, state: STATE, none: NO_DESCRIPTOR } as const;
 const TIMEOUT_MS = 10_000;
 /** More than a process can have. */
 const UNKNOWN_DESCRIPTOR = 2 ** 31 - 1;
@@ -26,11 +47,12 @@ interface Kept {
  * Invariant: it uses only its arguments and globals, and contains no function.
  */
 function keep(
-  files: Pick<typeof import('node:fs'), 'openSync' | 'closeSync'>,
   { path, flags, words }: Kept,
-  { word, state, none }: { word: typeof WORD; state: typeof STATE; none: number },
+  { word, state, none }: typeof LAYOUT,
+  load: NodeJS.Require,
 ): void {
-  let descriptor = none;
+  const files: typeof import('node:fs') = load('node:fs');
+  let descriptor: number = none;
   try {
     descriptor = files.openSync(path, flags);
   } catch {
@@ -71,15 +93,9 @@ export function untilThreadEnds(file: RegionFile): RegionFile | undefined {
 
 /** Starts a keeper, and blocks until it has tried to open its file. */
 function startKeeper(file: RegionFile, kept: Kept): void {
-  const layout = { word: WORD, state: STATE, none: NO_DESCRIPTOR };
-  const program = `(${keep})(require('node:fs'), require('node:worker_threads').workerData, ${JSON.stringify(layout)})`;
   let cause: unknown;
   try {
-    // As for a poller, without the process's options.
-    const options = { execArgv: [], env: {}, name: 'zerotime keeper' };
-    const worker = new Worker(program, { eval: true, workerData: kept, ...options });
-    worker.unref();
-    worker.once('error', () => undefined);
+    startThread('zerotime keeper', keep, kept, LAYOUT);
     const { words } = kept;
     const isLate = Atomics.wait(words, WORD.state, STATE.starting, TIMEOUT_MS) === 'timed-out';
     if (!isLate) return;
