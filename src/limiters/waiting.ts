@@ -2,12 +2,10 @@ import { RateLimitError } from '../errors.ts';
 import { checkOptions, type Known } from '../known-options.ts';
 import type { Alarm, SharedEvent } from '../memory/event.ts';
 import { checkFlag, checkNumber, checkSpanMs } from '../options.ts';
-import { sleepOrWake } from '../time/agenda.ts';
-import type { BlockingSleepOptions, Clock, Precision, SleepOptions } from '../time/clock.ts';
+import type { BlockingSleepOptions, Clock } from '../time/clock.ts';
 import { preciseByDefault } from '../time/precise.ts';
-import type { Waited, WaitOptions } from './limiter.ts';
+import type { Limiter, Waited, WaitOptions } from './limiter.ts';
 import { refused } from './refused.ts';
-import type { Reservation } from './reservation.ts';
 
 /** Checked wait options with defaults. */
 export interface Wait {
@@ -145,28 +143,6 @@ export function watch(changes: SharedEvent): Watch {
   return { changes, alarm: changes.alarm() };
 }
 
-/**
- * Resolves with true when the reservation is due; with false if that moves past the deadline. For
- * callers without a line.
- */
-export async function sleepUntilDue(
-  clock: Clock,
-  changes: SharedEvent,
-  reservation: Reservation,
-  deadlineUs: number,
-  options: SleepOptions,
-): Promise<boolean> {
-  for (;;) {
-    const alarm = changes.alarm();
-    // Read the clock first: tokens due by then stay due, whatever changes afterwards.
-    const nowUs = clock.now();
-    const { dueUs } = reservation;
-    if (dueUs <= nowUs) return true;
-    if (dueUs > deadlineUs) return false;
-    await sleepOrWake(clock, dueUs, options, (wake) => changes.listen(alarm, wake));
-  }
-}
-
 /** A thread may end between changing a limit and firing the event, so look again after this time. */
 const LOOK_MS = 1000;
 
@@ -180,24 +156,6 @@ export function sleepOrLook(
   const lookUs = nowUs + Math.min(options.alarm?.lookMs ?? LOOK_MS, LOOK_MS) * 1000;
   if (untilUs <= lookUs) clock.sleepSync(untilUs, options);
   else clock.sleepSync(lookUs, { ...options, strict: false });
-}
-
-/** Blocks the thread until the reservation is due; false if that moves past the deadline. */
-export function sleepUntilDueSync(
-  clock: Clock,
-  changes: SharedEvent,
-  reservation: Reservation,
-  deadlineUs: number,
-  { strict, precise }: Precision,
-): boolean {
-  for (;;) {
-    const alarm = changes.alarm();
-    const nowUs = clock.now();
-    const { dueUs } = reservation;
-    if (dueUs <= nowUs) return true;
-    if (dueUs > deadlineUs) return false;
-    sleepOrLook(clock, nowUs, dueUs, { strict, precise, alarm });
-  }
 }
 
 /** The retry instant while the limit is 0: only a change can let a retry succeed. */
@@ -215,15 +173,14 @@ export interface Refusal {
 }
 
 /** A limiter that cannot reserve ahead, as its waiters see it. */
-export interface Source {
-  /** Takes `n` tokens and returns undefined, or takes none. */
+export interface Source extends Pick<Limiter, 'clock' | 'limit' | 'timeUntil'> {
+  /** Takes `n` tokens and returns undefined, or takes none. @internal */
   attempt(n: number): Refusal | undefined;
-  /** The refusal that an attempt would meet now; its instant may have passed. Takes nothing. */
+  /**
+   * The refusal that an attempt would meet now; its instant may have passed. Takes nothing.
+   * @internal
+   */
   look(n: number): Refusal;
-  /** The most tokens that one call can ever take. */
-  readonly limit: number;
-  /** The limiter, for messages about refusals. */
-  readonly limiter: { timeUntil(tokens: number): number };
 }
 
 /** Pauses, in microseconds, after attempts that failed although the tokens seemed available. */
@@ -246,11 +203,11 @@ export class Pauses {
 
 /** Blocks the thread until an attempt succeeds; returns false if that would exceed the timeout. */
 export function waitHere(
-  clock: Clock,
   source: Source,
   n: number,
   { timeoutMs, strict, precise }: Omit<Wait, 'maxWaiting' | 'signal'>,
 ): boolean {
+  const { clock } = source;
   const deadlineUs = clock.now() + timeoutMs * 1000;
   const pauses = new Pauses();
   for (;;) {
@@ -259,7 +216,7 @@ export function waitHere(
     if (refusal.retryAtUs === Number.POSITIVE_INFINITY) throw exceeds(n, source.limit);
     const nowUs = clock.now();
     const retryAtUs = pauses.retryAtUs(refusal, nowUs);
-    if (retryAtUs > deadlineUs) return refused(source.limiter, n);
+    if (retryAtUs > deadlineUs) return refused(source, n);
     sleepOrLook(clock, nowUs, retryAtUs, { strict, precise, alarm: refusal.watch?.alarm });
   }
 }

@@ -14,7 +14,15 @@ import { Line } from './line.ts';
 import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
 import { refused } from './refused.ts';
 import { type Decision, Described, decisionOf, type LimiterStats, statsOf } from './state.ts';
-import { checkWait, NO_INSTANT_US, type Source, type Watch, waitHere, watch } from './waiting.ts';
+import {
+  checkWait,
+  NO_INSTANT_US,
+  type Refusal,
+  type Source,
+  type Watch,
+  waitHere,
+  watch,
+} from './waiting.ts';
 
 /** Reads a clock and keeps the latest reading. */
 export class Reading implements ClockReader {
@@ -57,7 +65,10 @@ const CHANGE: Known<WindowChange> = { limit: true, intervalMs: true };
  * and takes nothing; more than the limit is never admitted. A limit of 0 admits nothing. A negative,
  * fractional or infinite `n` throws a RangeError, a non-numeric one a TypeError.
  */
-export abstract class WindowLimiter<Kind extends CellKind> extends Described implements Part {
+export abstract class WindowLimiter<Kind extends CellKind>
+  extends Described
+  implements Part, Source
+{
   /** The clock, the same one for all threads of this limiter. */
   readonly clock: Clock;
   /** @internal */
@@ -66,7 +77,6 @@ export abstract class WindowLimiter<Kind extends CellKind> extends Described imp
   readonly #kernel: WindowKernel;
   /** @internal */
   protected readonly reading: Reading;
-  readonly #source: Source;
   readonly #line: Line;
 
   protected constructor(opened: OpenLimiter<Kind>, kernel: WindowKernel) {
@@ -74,29 +84,9 @@ export abstract class WindowLimiter<Kind extends CellKind> extends Described imp
     this.#opened = opened;
     this.#kernel = kernel;
     this.clock = opened.clock;
-    const reading = new Reading(opened.clock);
-    const changes = windowChanges(opened.cell);
-    this.reading = reading;
-    this.changes = changes;
-    const refusal = (waitUs: number, watched: Watch) => {
-      const retryAtUs = kernel.metLimit === 0 ? NO_INSTANT_US : reading.us + waitUs;
-      return { retryAtUs, watch: watched };
-    };
-    this.#source = {
-      limiter: this,
-      get limit() {
-        return kernel.limit;
-      },
-      attempt(n) {
-        const watched = watch(changes);
-        return kernel.take(n, reading) ? undefined : refusal(kernel.waitUs, watched);
-      },
-      look(n) {
-        const watched = watch(changes);
-        return refusal(kernel.timeUntil(n, reading), watched);
-      },
-    };
-    this.#line = new Line(opened.clock, this.#source);
+    this.reading = new Reading(opened.clock);
+    this.changes = windowChanges(opened.cell);
+    this.#line = new Line(this);
   }
 
   /** Send this to another thread and pass it to `attach` there. */
@@ -154,6 +144,23 @@ export abstract class WindowLimiter<Kind extends CellKind> extends Described imp
   /** @internal */
   take(n: number): boolean {
     return this.#kernel.take(n, this.reading);
+  }
+
+  /** @internal */
+  attempt(n: number): Refusal | undefined {
+    const watched = watch(this.changes);
+    return this.take(n) ? undefined : this.#refusal(this.#kernel.waitUs, watched);
+  }
+
+  /** @internal */
+  look(n: number): Refusal {
+    const watched = watch(this.changes);
+    return this.#refusal(this.#kernel.timeUntil(n, this.reading), watched);
+  }
+
+  #refusal(waitUs: number, watched: Watch): Refusal {
+    const retryAtUs = this.#kernel.metLimit === 0 ? NO_INSTANT_US : this.reading.us + waitUs;
+    return { retryAtUs, watch: watched };
   }
 
   /** @internal */
@@ -229,7 +236,7 @@ export abstract class WindowLimiter<Kind extends CellKind> extends Described imp
    * @throws RateLimitError `ERR_EXCEEDS_BURST` if `n` exceeds a limit above 0.
    */
   waitSync(n = 1, options: BlockingWaitOptions = {}): boolean {
-    return waitHere(this.clock, this.#source, checkWhole(n), checkWait(options));
+    return waitHere(this, checkWhole(n), checkWait(options));
   }
 
   /**

@@ -1,6 +1,7 @@
 import type { CallOutcome } from '../limiters/adaptation.ts';
 import { outcomeBy } from '../limiters/permit.ts';
 import { timedOut } from '../limiters/waiting.ts';
+import { WORK_PER_TURN } from '../time/agenda.ts';
 import type { Clock } from '../time/clock.ts';
 import { Admission, type Bounds } from './admission.ts';
 import { type Call, newCall, type Outcome, Runner, type ThrottleStats, type Work } from './call.ts';
@@ -40,9 +41,6 @@ export class Idleness {
     for (const resolve of this.#callers.splice(0)) resolve();
   }
 }
-
-/** Calls started before the event loop turns to other work. */
-const MOST_AT_A_TIME = 256;
 
 /**
  * Starts calls in the order of a fair queue, as an {@link Admission} allows. All waiting calls
@@ -197,7 +195,7 @@ export class Dispatcher<Job> {
     // A function that starts may make another call.
     if (this.#isAdvancing) return 1;
     this.#isAdvancing = true;
-    let left = MOST_AT_A_TIME;
+    let left = WORK_PER_TURN;
     try {
       this.#looks.watch(this.#admission.changes);
       // Read the clock first: tokens due by then stay due, whatever changes afterwards. If it reads
@@ -210,7 +208,7 @@ export class Dispatcher<Job> {
       this.#isAdvancing = false;
     }
     this.#plan(left === 0);
-    return MOST_AT_A_TIME - left + 1;
+    return WORK_PER_TURN - left + 1;
   }
 
   /** Starts a call if a lane and a token are due. */
