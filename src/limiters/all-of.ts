@@ -36,8 +36,7 @@ class Member {
   }
 
   isSameAs({ part }: Member): boolean {
-    const { identity } = this.part;
-    return part === this.part || (identity !== undefined && part.identity === identity);
+    return part.identity === this.part.identity;
   }
 
   /** The tokens that a call for `n` takes from the part. */
@@ -242,9 +241,8 @@ class CombinedLimiter extends Described implements Limiter, Source {
     let slowestUs = 0;
     let watched: Refusal['watch'];
     for (const member of this.#members) {
-      const { changes } = member.part;
       // Watch before reading the limit, so that no change is missed.
-      const watching = changes && watch(changes);
+      const watching = watch(member.part.changes);
       const us = n === 0 ? 0 : member.waitUs(n);
       if (us <= slowestUs) continue;
       slowestUs = us;

@@ -227,10 +227,4 @@ export class KeyedFixedWindow extends KeyedLimiter<typeof KIND, KeyWindow, TierO
     const { limit, intervalMs } = this;
     return ['KeyedFixedWindow', { limit, intervalMs }];
   }
-
-  /** Waits until `n` tokens are available, and takes them: see {@link KeyWindow.wait}. */
-  override async wait(key: Key, n?: number, options?: WaitOptions & TierOptions): Promise<Waited> {
-    // The line tries again later, when the shared object may be turned to another key.
-    return this.for(key, tierOf(options)).wait(n, withoutTier<WaitOptions>(options));
-  }
 }

@@ -194,11 +194,6 @@ export class TableKey {
     return this;
   }
 
-  /** The same key, for an object that is not turned to others. */
-  copy(): TableKey {
-    return Object.assign(new TableKey(this.table), this);
-  }
-
   /** The kernel, which all keys of a thread share, pointed at this key. */
   seek(): KeyedKernel {
     this.#kernel.seek(this.high, this.low, this.tier);
