@@ -1,17 +1,30 @@
 import type { Receipt } from '../kernel/bucket/kernel.ts';
-import { windowChanges } from '../kernel/window/cell.ts';
-import type { ClockReader, WindowKernel } from '../kernel/window/host.ts';
-import type { Change } from '../kernel/window/limit.ts';
+import { type Bounds, boundsOf, createWindowCell, windowChanges } from '../kernel/window/cell.ts';
+import { type ClockReader, openWindow, type WindowKernel } from '../kernel/window/host.ts';
+import {
+  type Change,
+  checkLimit,
+  checkWindowLimit,
+  clockTicks,
+  firstSlotWord,
+  LOG_EPOCH_TICKS,
+  type WindowKind,
+} from '../kernel/window/limit.ts';
 import { checkOptions, type Known } from '../known-options.ts';
 import { identityOf } from '../memory/cell.ts';
 import type { SharedEvent } from '../memory/event.ts';
 import type { KernelName } from '../memory/handle.ts';
-import type { CellKind } from '../memory/layout.ts';
-import { checkNumber } from '../options.ts';
+import { checkFlag, checkMade, checkNumber } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
 import type { BlockingWaitOptions, Part, Takeback, Waited, WaitOptions } from './limiter.ts';
 import { Line } from './line.ts';
-import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
+import {
+  checkShared,
+  handleOf,
+  type LimiterHandle,
+  type OpenLimiter,
+  type SharedOptions,
+} from './opening.ts';
 import { refused } from './refused.ts';
 import { type Decision, Described, decisionOf, type LimiterStats, statsOf } from './state.ts';
 import {
@@ -53,9 +66,47 @@ export interface WindowChange {
   readonly intervalMs?: number;
 }
 
-/** The number of tokens that are not available at creation. */
-export function takenAtFirst(limit: number, initial: unknown = limit): number {
-  return limit - checkNumber('initial', initial, { min: 0, max: limit, integer: true });
+/** The options common to windows and logs. */
+interface WindowOptions extends SharedOptions {
+  readonly limit: number;
+  readonly intervalMs: number;
+  readonly initial?: number;
+}
+
+/** The options of one kind: a window has 1 slot, and its largest limit is its limit, by default. */
+interface OwnOptions {
+  readonly slots?: number;
+  readonly maxLimit?: number | undefined;
+  readonly allowDoubleBurst?: boolean | undefined;
+}
+
+/**
+ * Creates a window or log.
+ *
+ * @throws RangeError, TypeError for an invalid option, naming it.
+ */
+export function createWindow<Kind extends WindowKind>(
+  kind: Kind,
+  options: WindowOptions,
+  own: OwnOptions,
+): OpenLimiter<Kind> {
+  const { limit, intervalMs, initial = limit } = options;
+  const { slots = 1, maxLimit = Math.max(1, checkLimit(kind, limit)) } = own;
+  const checked = checkWindowLimit(kind, { limit, intervalMs, slots, maxLimit });
+  const taken = limit - checkNumber('initial', initial, { min: 0, max: limit, integer: true });
+  const allowDoubleBurst = checkFlag('allowDoubleBurst', own.allowDoubleBurst, false);
+  const { clock, region, stats, kernel } = checkShared(options);
+  const cell = createWindowCell({
+    kind,
+    limit: checked,
+    originTicks: clockTicks(clock.now()) - (kind === 'sliding-log' ? LOG_EPOCH_TICKS : 0),
+    word: kind === 'sliding-window' ? firstSlotWord(maxLimit) : 0n,
+    taken,
+    allowDoubleBurst,
+    stats,
+    region,
+  });
+  return { kind, cell, clock, kernel };
 }
 
 const CHANGE: Known<WindowChange> = { limit: true, intervalMs: true };
@@ -65,7 +116,7 @@ const CHANGE: Known<WindowChange> = { limit: true, intervalMs: true };
  * and takes nothing; more than the limit is never admitted. A limit of 0 admits nothing. A negative,
  * fractional or infinite `n` throws a RangeError, a non-numeric one a TypeError.
  */
-export abstract class WindowLimiter<Kind extends CellKind>
+export abstract class WindowLimiter<Kind extends WindowKind>
   extends Described
   implements Part, Source
 {
@@ -79,14 +130,20 @@ export abstract class WindowLimiter<Kind extends CellKind>
   protected readonly reading: Reading;
   readonly #line: Line;
 
-  protected constructor(opened: OpenLimiter<Kind>, kernel: WindowKernel) {
+  protected constructor(opened: OpenLimiter<Kind>) {
+    const { cell, clock, kernel } = checkMade(new.target, opened, 'cell');
     super();
     this.#opened = opened;
-    this.#kernel = kernel;
-    this.clock = opened.clock;
-    this.reading = new Reading(opened.clock);
-    this.changes = windowChanges(opened.cell);
+    this.#kernel = openWindow(cell, kernel);
+    this.clock = clock;
+    this.reading = new Reading(clock);
+    this.changes = windowChanges(cell);
     this.#line = new Line(this);
+  }
+
+  /** What never changes. @internal */
+  protected get bounds(): Bounds {
+    return boundsOf(this.#opened.cell);
   }
 
   /** Send this to another thread and pass it to `attach` there. */
