@@ -1,11 +1,20 @@
+import { RateLimitError } from '../errors.ts';
 import type { CallOutcome } from '../limiters/adaptation.ts';
 import { outcomeBy } from '../limiters/permit.ts';
 import { timedOut } from '../limiters/waiting.ts';
 import { WORK_PER_TURN } from '../time/agenda.ts';
 import type { Clock } from '../time/clock.ts';
 import { Admission, type Bounds } from './admission.ts';
-import { type Call, newCall, type Outcome, Runner, type ThrottleStats, type Work } from './call.ts';
-import { Entrance, outcomeOf } from './entrance.ts';
+import {
+  type Call,
+  newCall,
+  type Outcome,
+  outcomeOf,
+  Runner,
+  type ThrottleStats,
+  throttleClosed,
+  type Work,
+} from './call.ts';
 import type { Lane } from './lanes.ts';
 import type { Key } from './level.ts';
 import { Looks } from './looks.ts';
@@ -51,16 +60,17 @@ export class Idleness {
 export class Dispatcher<Job> {
   readonly #clock: Clock;
   readonly #work: Work<Job>;
+  readonly #maxQueue: number;
   readonly #timeoutMs: number;
   readonly #outcomeOf: DispatcherOptions['outcomeOf'];
   readonly #waiting: WaitingCalls<Job>;
   readonly #admission: Admission;
   readonly #runner: Runner<Job>;
   readonly #looks: Looks;
-  readonly #entrance: Entrance;
   readonly #idleness: Idleness;
   /** The deadline for the latest promised token. */
   #neededUs = Number.POSITIVE_INFINITY;
+  #isClosed = false;
   #isAdvancing = false;
   /** Whether calls wait, or waited at the last look. */
   #hasWaited = false;
@@ -72,9 +82,9 @@ export class Dispatcher<Job> {
     this.#outcomeOf = outcomeOf;
     this.#work = work;
     this.#clock = clock;
+    this.#maxQueue = maxQueue;
     this.#timeoutMs = timeoutMs;
     this.#runner = new Runner(work);
-    this.#entrance = new Entrance(maxQueue);
     this.#idleness = new Idleness(() => this.#waiting.length === 0 && this.#runner.running === 0);
     this.#waiting = new WaitingCalls(weightOf);
     this.#admission = new Admission(bounds, {
@@ -116,7 +126,7 @@ export class Dispatcher<Job> {
 
   /** Refuses later calls. Waiting calls may still start. */
   close(): void {
-    this.#entrance.close();
+    this.#isClosed = true;
   }
 
   /** Resolves when no call waits or runs. */
@@ -131,8 +141,18 @@ export class Dispatcher<Job> {
     this.#settle();
   }
 
+  #checkOpen(): void {
+    if (this.#isClosed) throw throttleClosed();
+  }
+
+  #checkRoom(): void {
+    if (this.#waiting.length < this.#maxQueue) return;
+    const message = `the queue is full: maxQueue is ${this.#maxQueue}`;
+    throw new RateLimitError('ERR_QUEUE_FULL', message);
+  }
+
   #accept(call: Call<Job>, priority: number, key: Key): void {
-    this.#entrance.checkOpen();
+    this.#checkOpen();
     const abort = call.signal && abortOf(call.signal);
     if (abort !== undefined) {
       this.#runner.end(call, abort[0], 'aborted');
@@ -143,12 +163,13 @@ export class Dispatcher<Job> {
       this.#run(call, lane[0]);
       return;
     }
-    this.#entrance.checkRoom(this.#waiting.length);
+    this.#checkRoom();
     if (this.#timeoutMs === 0) throw timedOut(1, 0);
     if (this.#work.onDelay !== undefined) {
       this.#work.onDelay(call.job);
       // The callback may have closed or filled the queue.
-      this.#entrance.check(this.#waiting.length);
+      this.#checkOpen();
+      this.#checkRoom();
     }
     this.#hasWaited = true;
     this.#waiting.add(call, priority, key, this.#onAbort);
