@@ -12,7 +12,7 @@ import { BucketCalls } from './bucket-calls.ts';
 import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
 import { type Reservation, ReservationLine } from './reservation.ts';
 import { type LimiterStats, statsOf } from './state.ts';
-import { Waiters } from './waiting.ts';
+import { announce, Waiters } from './waiting.ts';
 
 /** The base class of `TokenBucket`, `LeakyBucket` and `LimitSet`. */
 export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
@@ -83,12 +83,6 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
     return this.kernel.schedule();
   }
 
-  /** Wakes waiting callers to ask again when their tokens are due. @internal */
-  protected announce(): void {
-    this.changes.fire();
-    this.clock.rouse?.();
-  }
-
   /**
    * Returns tokens that you took and did not use; the bucket never holds more than the burst.
    * Waiting callers move up in order. Never return tokens that were used or never taken: they would
@@ -96,7 +90,7 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
    */
   override returnTokens(n: number): void {
     checkTokens('n', n);
-    if (this.kernel.returnTokens(this.clock.now(), n)) this.announce();
+    if (this.kernel.returnTokens(this.clock.now(), n)) announce(this);
   }
 
   /** @internal */

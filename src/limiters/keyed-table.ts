@@ -22,6 +22,7 @@ import type { Clock } from '../time/clock.ts';
 import { prefixed } from './limit.ts';
 import { checkShared, type OpenLimiter, type SharedOptions } from './opening.ts';
 import type { RefusedMessage } from './refused.ts';
+import { announce } from './waiting.ts';
 
 /** Selects the limit of a call on one key. */
 export interface TierOptions {
@@ -202,8 +203,7 @@ export class KeyedTable {
   /** Puts new limits in force and wakes waiting callers. `at` names a limit in an error. */
   reconfigure(change: Change, at: NameOf = this.tiers.at): void {
     this.kernel.reconfigure(() => this.clock.now(), change, at);
-    this.changes.fire();
-    this.clock.rouse?.();
+    announce(this);
   }
 }
 

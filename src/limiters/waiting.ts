@@ -138,6 +138,18 @@ export interface Watch {
   readonly alarm: Alarm;
 }
 
+/** Wakes the waiting callers of all threads after a change, to look again. */
+export function announce({
+  changes,
+  clock,
+}: {
+  readonly changes: SharedEvent;
+  readonly clock: Clock;
+}): void {
+  changes.fire();
+  clock.rouse?.();
+}
+
 /** Call this before reading the limit, so that no change in between is missed. */
 export function watch(changes: SharedEvent): Watch {
   return { changes, alarm: changes.alarm() };

@@ -28,6 +28,7 @@ import {
 import { refused } from './refused.ts';
 import { type Decision, Described, decisionOf, type LimiterStats, statsOf } from './state.ts';
 import {
+  announce,
   checkWait,
   NO_INSTANT_US,
   type Refusal,
@@ -174,13 +175,7 @@ export abstract class WindowLimiter<Kind extends WindowKind>
       ...(intervalMs === undefined ? {} : { intervalMs }),
     };
     this.#kernel.reconfigure(given, this.reading);
-    this.wakeWaiters();
-  }
-
-  /** @internal */
-  protected wakeWaiters(): void {
-    this.changes.fire();
-    this.clock.rouse?.();
+    announce(this);
   }
 
   /** Takes `n` tokens now and returns true, or takes none and returns false. */
@@ -233,7 +228,7 @@ export abstract class WindowLimiter<Kind extends WindowKind>
   /** Puts back tokens and wakes waiting callers. @internal */
   protected putBack(n: number): number {
     const returned = this.#kernel.returnTokens(checkWhole(n), this.reading);
-    if (returned > 0) this.wakeWaiters();
+    if (returned > 0) announce(this);
     return returned;
   }
 
