@@ -1,4 +1,4 @@
-import { openWindowCell } from '../kernel/window/cell.ts';
+import { boundsOf, openWindowCell } from '../kernel/window/cell.ts';
 import { checkOptions, joined, type Known } from '../known-options.ts';
 import type { Takeback } from './limiter.ts';
 import {
@@ -61,7 +61,7 @@ export class SlidingLog extends WindowLimiter<'sliding-log'> {
 
   private constructor(opened: OpenLimiter<'sliding-log'>) {
     super(opened);
-    this.maxLimit = this.bounds.maxLimit;
+    this.maxLimit = boundsOf(opened.cell).maxLimit;
   }
 
   /** An admission overwrites an older one, so it cannot be undone. @internal */

@@ -1,4 +1,4 @@
-import { openWindowCell } from '../kernel/window/cell.ts';
+import { boundsOf, openWindowCell } from '../kernel/window/cell.ts';
 import { checkOptions, joined, type Known } from '../known-options.ts';
 import {
   find,
@@ -75,7 +75,7 @@ export class SlidingWindow extends WindowLimiter<'sliding-window'> {
 
   private constructor(opened: OpenLimiter<'sliding-window'>) {
     super(opened);
-    const { slots, maxLimit } = this.bounds;
+    const { slots, maxLimit } = boundsOf(opened.cell);
     this.slots = slots;
     this.maxLimit = maxLimit;
   }

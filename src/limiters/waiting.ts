@@ -139,15 +139,9 @@ export interface Watch {
 }
 
 /** Wakes the waiting callers of all threads after a change, to look again. */
-export function announce({
-  changes,
-  clock,
-}: {
-  readonly changes: SharedEvent;
-  readonly clock: Clock;
-}): void {
-  changes.fire();
-  clock.rouse?.();
+export function announce(limiter: { readonly changes: SharedEvent; readonly clock: Clock }): void {
+  limiter.changes.fire();
+  limiter.clock.rouse?.();
 }
 
 /** Call this before reading the limit, so that no change in between is missed. */

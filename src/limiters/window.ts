@@ -1,5 +1,5 @@
 import type { Receipt } from '../kernel/bucket/kernel.ts';
-import { type Bounds, boundsOf, createWindowCell, windowChanges } from '../kernel/window/cell.ts';
+import { createWindowCell, windowChanges } from '../kernel/window/cell.ts';
 import { type ClockReader, openWindow, type WindowKernel } from '../kernel/window/host.ts';
 import {
   type Change,
@@ -91,15 +91,15 @@ export function createWindow<Kind extends WindowKind>(
   options: WindowOptions,
   own: OwnOptions,
 ): OpenLimiter<Kind> {
-  const { limit, intervalMs, initial = limit } = options;
-  const { slots = 1, maxLimit = Math.max(1, checkLimit(kind, limit)) } = own;
-  const checked = checkWindowLimit(kind, { limit, intervalMs, slots, maxLimit });
-  const taken = limit - checkNumber('initial', initial, { min: 0, max: limit, integer: true });
+  const { limit: most, intervalMs, initial = most } = options;
+  const { slots = 1, maxLimit = Math.max(1, checkLimit(kind, most)) } = own;
+  const limit = checkWindowLimit(kind, { limit: most, intervalMs, slots, maxLimit });
+  const taken = most - checkNumber('initial', initial, { min: 0, max: most, integer: true });
   const allowDoubleBurst = checkFlag('allowDoubleBurst', own.allowDoubleBurst, false);
   const { clock, region, stats, kernel } = checkShared(options);
   const cell = createWindowCell({
     kind,
-    limit: checked,
+    limit,
     originTicks: clockTicks(clock.now()) - (kind === 'sliding-log' ? LOG_EPOCH_TICKS : 0),
     word: kind === 'sliding-window' ? firstSlotWord(maxLimit) : 0n,
     taken,
@@ -140,11 +140,6 @@ export abstract class WindowLimiter<Kind extends WindowKind>
     this.reading = new Reading(clock);
     this.changes = windowChanges(cell);
     this.#line = new Line(this);
-  }
-
-  /** What never changes. @internal */
-  protected get bounds(): Bounds {
-    return boundsOf(this.#opened.cell);
   }
 
   /** Send this to another thread and pass it to `attach` there. */

@@ -14,10 +14,7 @@ export interface Appointment extends Timed {
 }
 
 /** An appointment that no agenda has yet. */
-export function appointment(
-  keep: () => number,
-  fail: (reason: unknown) => void = nothing,
-): Appointment {
+export function appointment(keep: () => number, fail: (reason: unknown) => void): Appointment {
   return { atUs: 0, place: -1, order: 0, keep, fail };
 }
 
@@ -160,7 +157,7 @@ export function onInstant(clock: Clock, atUs: number, listener: () => void): () 
   const instant = appointment(() => {
     listener();
     return 1;
-  });
+  }, nothing);
   agenda.set(instant, atUs);
   return () => agenda.drop(instant);
 }
