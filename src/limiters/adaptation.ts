@@ -1,5 +1,5 @@
 import type { HostedSemaphore } from '../kernel/semaphore/host.ts';
-import type { LatencyWindow, StateField } from '../kernel/semaphore/latency-window.ts';
+import type { LatencyWindow } from '../kernel/semaphore/latency-window.ts';
 import type { Clock } from '../time/clock.ts';
 import {
   ADAPT_RULES,
@@ -37,19 +37,8 @@ export interface AdaptReadings {
   readonly dropped: number;
 }
 
-/** The fields of the state that have another name in shared memory. */
-const OTHERS = { leastMs: 'least', heldMs: 'heldLatency', spanMs: 'span' } as const;
+/** The fields of the state, which have the same names in shared memory. */
 const NAMES = /* @__PURE__ */ Object.keys(/* @__PURE__ */ firstState(1)) as (keyof AdaptState)[];
-
-function fieldOf(name: keyof AdaptState): StateField {
-  const others: Partial<Record<keyof AdaptState, StateField>> = OTHERS;
-  return others[name] ?? (name as Exclude<keyof AdaptState, keyof typeof OTHERS>);
-}
-
-/** The state as fields of shared memory. */
-export function fieldsOf(state: AdaptState): Readonly<Record<string, number>> {
-  return Object.fromEntries(NAMES.map((name) => [fieldOf(name), state[name]]));
-}
 
 /**
  * Changes the permits of a semaphore by the latencies of its calls. Any thread adds calls to the
@@ -81,11 +70,10 @@ export class Adaptation {
     const window = this.#window;
     const sample = window.close(nowUs);
     if (sample === undefined) return;
-    const state = Object.fromEntries(
-      NAMES.map((name) => [name, window.value(fieldOf(name))]),
-    ) as unknown as AdaptState; // one value for each name
+    const values = NAMES.map((name) => [name, window.value(name)]);
+    const state = Object.fromEntries(values) as AdaptState; // one value for each name
     const next = nextState(this.#rule, state, sample, window.range);
-    for (const name of NAMES) window.put(fieldOf(name), next[name]);
+    for (const name of NAMES) window.put(name, next[name]);
     if (sample.count > 0) window.put('latency', sample.sumMs / sample.count);
     this.#apply();
   }

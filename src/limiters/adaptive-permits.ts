@@ -50,22 +50,22 @@ export const LOOKING = 5;
 export const SETTLING_DEEP = 6;
 const LOOKING_DEEP = 7;
 
-/** What a rule keeps from window to window. */
+/** What a rule keeps from window to window, under the same names in shared memory. */
 export interface AdaptState {
   /** The number of calls in flight: a fraction; the permits are its integer part. */
   readonly number: number;
-  /** The average latency without a queue; 0 until it is measured. */
-  readonly leastMs: number;
-  /** The number and the latency before a measurement. */
+  /** The average latency without a queue in milliseconds; 0 until it is measured. */
+  readonly least: number;
+  /** The number and the latency in milliseconds before a measurement. */
   readonly heldNumber: number;
-  readonly heldMs: number;
+  readonly heldLatency: number;
   /** Windows until the next measurement. */
   readonly left: number;
   readonly phase: number;
   /** Calls that must end before the current window closes. */
   readonly needed: number;
   /** The shortest duration of the current window in milliseconds. */
-  readonly spanMs: number;
+  readonly span: number;
   /** The permits whose calls are served, not queued: an average of the last windows; 0 before. */
   readonly busy: number;
   /** How far the windows lie from that average. */
@@ -135,8 +135,8 @@ const BY_IDLE = 0.2;
 /** The state of a rule before the first call. */
 export function firstState(number: number): AdaptState {
   return {
-    ...{ number, leastMs: 0, heldNumber: number, heldMs: 0, left: 0 },
-    ...{ phase: STARTING, needed: LEAST_CALLS, spanMs: WINDOW_MS },
+    ...{ number, least: 0, heldNumber: number, heldLatency: 0, left: 0 },
+    ...{ phase: STARTING, needed: LEAST_CALLS, span: WINDOW_MS },
     ...{ busy: 0, scatter: 0 },
   };
 }
@@ -149,8 +149,8 @@ function clamped(number: number, { min, max }: AdaptBounds): number {
  * The number at which the same throughput has no queue, by Little's law. The fraction of a number
  * is no call in flight: counted as one, it would add half a permit to a small server's queue.
  */
-function unqueued(number: number, leastMs: number, latencyMs: number): number {
-  return Math.floor(number) * Math.min(1, leastMs / latencyMs);
+function unqueued(number: number, least: number, latencyMs: number): number {
+  return Math.floor(number) * Math.min(1, least / latencyMs);
 }
 
 /** What a rule sees of a window: at most all permits are in use. */
@@ -165,9 +165,9 @@ function longestQueue(busy: number): number {
   return Math.max(0, QUEUE * Math.sqrt(busy) - WHOLE);
 }
 
-function gradient(state: Windowed, leastMs: number, latencyMs: number): number {
+function gradient(state: Windowed, least: number, latencyMs: number): number {
   const { number, inUse, scatter } = state;
-  const busy = inUse * Math.min(1, leastMs / latencyMs);
+  const busy = inUse * Math.min(1, least / latencyMs);
   const idle = Math.floor(number) - inUse;
   const queued = (QUEUED * (inUse - busy)) / Math.sqrt(busy);
   const spare = idle * (1 - Math.min(MOST_QUEUED, queued));
@@ -175,8 +175,8 @@ function gradient(state: Windowed, leastMs: number, latencyMs: number): number {
   return number + STEP * (busy + spare + queue - number);
 }
 
-function vegas({ number }: Windowed, leastMs: number, latencyMs: number): number {
-  const queue = Math.floor(number) - unqueued(number, leastMs, latencyMs);
+function vegas({ number }: Windowed, least: number, latencyMs: number): number {
+  const queue = Math.floor(number) - unqueued(number, least, latencyMs);
   const step = Math.max(1, Math.log10(number));
   if (queue <= step) return number + 6 * step;
   if (queue < 3 * step) return number + step;
@@ -192,12 +192,12 @@ const RULES = { gradient, vegas, aimd };
 /** The names of the rules. Shared memory contains their index + 1. */
 export const ADAPT_RULES = /* @__PURE__ */ Object.keys(RULES) as readonly AdaptRule[];
 
-function window(state: AdaptState, mostInFlight: number): Pick<AdaptState, 'needed' | 'spanMs'> {
+function window(state: AdaptState, mostInFlight: number): Pick<AdaptState, 'needed' | 'span'> {
   // Twice the calls in flight: most of the calls that began at the previous number have ended.
   const calls = 2 * Math.min(state.number, mostInFlight);
   return {
     needed: Math.round(Math.min(MOST_CALLS, Math.max(LEAST_CALLS, calls))),
-    spanMs: WINDOW_MS,
+    span: WINDOW_MS,
   };
 }
 
@@ -209,18 +209,18 @@ function lowered(
   phase: typeof SETTLING | typeof SETTLING_DEEP,
 ): AdaptState {
   const needed = Math.ceil(Math.min(MOST_CALLS, before));
-  return { ...state, number, phase, needed, spanMs: 0 };
+  return { ...state, number, phase, needed, span: 0 };
 }
 
 /** Looks for a least latency below this one, at half the number. */
-function deeper(state: AdaptState, leastMs: number, number: number): AdaptState {
-  return lowered({ ...state, leastMs }, number, number * DEEPER, SETTLING_DEEP);
+function deeper(state: AdaptState, least: number, number: number): AdaptState {
+  return lowered({ ...state, least }, number, number * DEEPER, SETTLING_DEEP);
 }
 
 /** Ends a measurement: the number that would have had the rule's queue before it. */
-function measured(state: AdaptState, leastMs: number, { sumMs }: WindowSample): AdaptState {
-  const { heldNumber, heldMs } = state;
-  const busy = unqueued(heldNumber, leastMs, heldMs);
+function measured(state: AdaptState, least: number, { sumMs }: WindowSample): AdaptState {
+  const { heldNumber, heldLatency } = state;
+  const busy = unqueued(heldNumber, least, heldLatency);
   const number = Math.min(heldNumber, busy + longestQueue(busy));
   const spread = Math.floor(sumMs * 1000) % MEASURE_SPREAD;
   // No window was steady yet.
@@ -228,7 +228,7 @@ function measured(state: AdaptState, leastMs: number, { sumMs }: WindowSample): 
     state.busy === 0
       ? { phase: EARLY, left: REPEAT_AFTER }
       : { phase: STEADY, left: MEASURE_EVERY + spread };
-  return { ...state, ...next, number, leastMs };
+  return { ...state, ...next, number, least };
 }
 
 /** The next state, if calls were dropped. They end a measurement: the server is beyond its limit. */
@@ -269,26 +269,26 @@ function steady(
   const { mostInFlight } = sample;
   // Less than half in use: nothing queued here, so the latency is the server's own.
   if (mostInFlight < number / 2) {
-    const leastMs = state.leastMs + BY_IDLE * (latencyMs - state.leastMs);
-    return { ...state, leastMs, left: MEASURE_EVERY };
+    const least = state.least + BY_IDLE * (latencyMs - state.least);
+    return { ...state, least, left: MEASURE_EVERY };
   }
-  const leastMs = state.leastMs + BY_LOWER * Math.min(0, latencyMs - state.leastMs);
+  const least = state.least + BY_LOWER * Math.min(0, latencyMs - state.least);
   // The permits in use on average, by Little's law: those on their way between callers, which other
   // processes may take milliseconds to notice, count as idle.
   const average = sample.heldMs / Math.max(sample.lastedMs, SHORTEST_MS);
   const running = Math.max(average, REACHED * mostInFlight);
   const inUse = Math.max(1, Math.min(Math.floor(number), running));
-  const spread = scattered(state, inUse * Math.min(1, leastMs / latencyMs));
-  const wanted = RULES[rule]({ number, inUse, scatter: spread.scatter }, leastMs, latencyMs);
+  const spread = scattered(state, inUse * Math.min(1, least / latencyMs));
+  const wanted = RULES[rule]({ number, inUse, scatter: spread.scatter }, least, latencyMs);
   // A number that is not reached says nothing about a higher one.
   const isUsed = mostInFlight >= Math.floor(number);
   const next = clamped(isUsed ? wanted : Math.min(number, wanted), bounds);
   const left = state.left - 1;
-  const moved = { ...state, ...spread, number: next, leastMs, left };
+  const moved = { ...state, ...spread, number: next, least, left };
   if (rule === 'aimd' || left > 0) return moved;
-  const held = { ...moved, heldNumber: next, heldMs: latencyMs };
+  const held = { ...moved, heldNumber: next, heldLatency: latencyMs };
   if (state.phase === EARLY) return deeper(held, latencyMs, next);
-  const look = LOOK * unqueued(next, leastMs, latencyMs);
+  const look = LOOK * unqueued(next, least, latencyMs);
   return lowered(held, next, look, SETTLING);
 }
 
@@ -299,17 +299,17 @@ function advanced(
   sample: WindowSample,
   bounds: AdaptBounds,
 ): AdaptState {
-  const { number, leastMs } = state;
+  const { number, least } = state;
   const latencyMs = sample.sumMs / sample.count;
   switch (state.phase) {
     case STARTING:
       return { ...state, phase: FIRST };
     case FIRST: {
-      const held = { ...state, heldNumber: number, heldMs: latencyMs };
+      const held = { ...state, heldNumber: number, heldLatency: latencyMs };
       if (rule !== 'aimd' && sample.mostInFlight >= number / 2) {
         return deeper(held, latencyMs, number);
       }
-      return { ...held, leastMs: latencyMs, phase: STEADY, left: MEASURE_EVERY };
+      return { ...held, least: latencyMs, phase: STEADY, left: MEASURE_EVERY };
     }
     case SETTLING:
     case SETTLING_DEEP:
@@ -317,12 +317,12 @@ function advanced(
       return { ...state, phase: state.phase + 1 };
     case LOOKING: {
       const error = TOLERANCE + ERRORS / Math.sqrt(sample.count);
-      if (latencyMs > leastMs * (1 + error)) return deeper(state, latencyMs, number);
-      return measured(state, leastMs + BY_LOOK * (latencyMs - leastMs), sample);
+      if (latencyMs > least * (1 + error)) return deeper(state, latencyMs, number);
+      return measured(state, least + BY_LOOK * (latencyMs - least), sample);
     }
     case LOOKING_DEEP: {
-      if (latencyMs >= leastMs * FALLING || number <= bounds.min) {
-        return measured(state, Math.min(latencyMs, leastMs), sample);
+      if (latencyMs >= least * FALLING || number <= bounds.min) {
+        return measured(state, Math.min(latencyMs, least), sample);
       }
       return deeper(state, latencyMs, number);
     }

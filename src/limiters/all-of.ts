@@ -36,8 +36,7 @@ class Member {
   }
 
   isSameAs({ part }: Member): boolean {
-    const { identity } = this.part;
-    return part === this.part || (identity !== undefined && part.identity === identity);
+    return part.identity === this.part.identity;
   }
 
   /** The tokens that a call for `n` takes from the part. */
@@ -74,7 +73,7 @@ class Member {
 }
 
 /** Several limiters that must all admit a call, as `allOf` combines them. */
-class CombinedLimiter extends Described implements Limiter {
+class CombinedLimiter extends Described implements Limiter, Source {
   readonly clock: Clock;
   readonly #members: readonly Member[];
   /** Members that take back any tokens; the one that refused last is first. */
@@ -85,7 +84,6 @@ class CombinedLimiter extends Described implements Limiter {
   #refuser: Member | undefined;
   /** Whether they read one clock. Regions through a restart differ in their time. */
   readonly #isOneClock: boolean;
-  readonly #source: Source;
   readonly #line: Line;
 
   constructor(clock: Clock, members: readonly Member[]) {
@@ -96,16 +94,7 @@ class CombinedLimiter extends Described implements Limiter {
     this.#exact = thatTakeBack('any');
     this.#lossy = [...thatTakeBack('current'), ...thatTakeBack('none')];
     this.#isOneClock = members.every(({ part }) => part.clock === clock);
-    const limitOf = () => this.limit;
-    this.#source = {
-      limiter: this,
-      attempt: (n) => (this.#take(n) ? undefined : this.#look(n)),
-      look: (n) => this.#look(n),
-      get limit() {
-        return limitOf();
-      },
-    };
-    this.#line = new Line(clock, this.#source);
+    this.#line = new Line(this);
   }
 
   /** The members of several limiters, with combinations flattened. */
@@ -236,21 +225,24 @@ class CombinedLimiter extends Described implements Limiter {
   }
 
   waitSync(n = 1, options: BlockingWaitOptions = {}): boolean {
-    return waitHere(this.clock, this.#source, this.#check(n), checkWait(options));
+    return waitHere(this, this.#check(n), checkWait(options));
   }
 
   get waiting(): number {
     return this.#line.length;
   }
 
+  attempt(n: number): Refusal | undefined {
+    return this.#take(n) ? undefined : this.look(n);
+  }
+
   /** Watches the slowest member: changing another's limit cannot end the wait sooner. */
-  #look(n: number): Refusal {
+  look(n: number): Refusal {
     let slowestUs = 0;
     let watched: Refusal['watch'];
     for (const member of this.#members) {
-      const { changes } = member.part;
       // Watch before reading the limit, so that no change is missed.
-      const watching = changes && watch(changes);
+      const watching = watch(member.part.changes);
       const us = n === 0 ? 0 : member.waitUs(n);
       if (us <= slowestUs) continue;
       slowestUs = us;

@@ -1,4 +1,5 @@
 import { readHandle } from '../memory/handle.ts';
+import type { CellKind } from '../memory/layout.ts';
 import { FixedWindow } from './fixed-window.ts';
 import { KeyedFixedWindow } from './keyed-fixed-window.ts';
 import { KeyedLimitSet } from './keyed-limit-set.ts';
@@ -14,23 +15,7 @@ import { Sometimes } from './sometimes.ts';
 import { TokenBucket } from './token-bucket.ts';
 
 /** The class for each kind of handle. */
-export interface LimiterOf {
-  'token-bucket': TokenBucket;
-  'leaky-bucket': LeakyBucket;
-  'limit-set': LimitSet;
-  'fixed-window': FixedWindow;
-  'sliding-window': SlidingWindow;
-  'sliding-log': SlidingLog;
-  'keyed-token-bucket': KeyedTokenBucket;
-  'keyed-fixed-window': KeyedFixedWindow;
-  'keyed-limit-set': KeyedLimitSet;
-  sometimes: Sometimes;
-  semaphore: Semaphore;
-}
-
-const CLASSES: {
-  readonly [Kind in keyof LimiterOf]: { attach(handle: LimiterHandle<Kind>): LimiterOf[Kind] };
-} = {
+const CLASSES = {
   'token-bucket': TokenBucket,
   'leaky-bucket': LeakyBucket,
   'limit-set': LimitSet,
@@ -42,7 +27,10 @@ const CLASSES: {
   'keyed-limit-set': KeyedLimitSet,
   sometimes: Sometimes,
   semaphore: Semaphore,
-};
+} satisfies { readonly [Kind in CellKind]: { attach(handle: LimiterHandle<Kind>): unknown } };
+
+/** The class of each kind of limiter. */
+export type LimiterOf = { [Kind in CellKind]: (typeof CLASSES)[Kind]['prototype'] };
 
 /** Accepts only arguments of type `any`, such as `workerData`. */
 type Untyped<T> = 0 extends 1 & T ? T : never;

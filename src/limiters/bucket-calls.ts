@@ -1,21 +1,21 @@
-import { LATER } from '../kernel/bucket/kernel.ts';
+import { type BucketKernel, LATER, type TokenKernel } from '../kernel/bucket/kernel.ts';
 import { checkOptions } from '../known-options.ts';
+import type { SharedEvent } from '../memory/event.ts';
 import { checkSpanMs, checkTokens } from '../options.ts';
 import { sleepOrWake } from '../time/agenda.ts';
 import type { Precision, SleepOptions } from '../time/clock.ts';
 import type { BlockingWaitOptions, Part, Takeback, Waited, WaitOptions } from './limiter.ts';
 import { type RefusedMessage, refused } from './refused.ts';
 import { Reservation } from './reservation.ts';
-import type { Described, Description } from './state.ts';
 import { TokenCalls } from './token-calls.ts';
 import {
   AT_ONCE,
   checkWait,
   exceeds,
   queueFull,
+  sleepOrLook,
   timedOut,
   type WaitCount,
-  Waiters,
   waitedSince,
 } from './waiting.ts';
 
@@ -37,7 +37,14 @@ export const REFUSED = -1;
  * and takes nothing. A negative or infinite `n` throws a RangeError, a non-numeric one a TypeError.
  */
 export abstract class BucketCalls extends TokenCalls implements Part {
-  readonly #waiters = new Waiters();
+  /** Fires when the limit changes. @internal */
+  abstract readonly changes: SharedEvent;
+  /** @internal */
+  abstract readonly identity: string;
+  /** Counts the callers waiting for this bucket. @internal */
+  protected abstract readonly waiters: WaitCount;
+  /** @internal */
+  protected abstract override seek(): TokenKernel & Pick<BucketKernel, 'position'>;
 
   /** @internal */
   protected override check(name: string, n: unknown): number {
@@ -47,11 +54,6 @@ export abstract class BucketCalls extends TokenCalls implements Part {
   /** @internal */
   get takeback(): Takeback {
     return 'any';
-  }
-
-  /** @internal */
-  get identity(): string | undefined {
-    return undefined;
   }
 
   /** @internal */
@@ -67,12 +69,7 @@ export abstract class BucketCalls extends TokenCalls implements Part {
     return true;
   }
 
-  /** @internal */
-  protected describe(): Description {
-    return ['Bucket', { rate: this.rate, burst: this.limit, ...this.contents() }];
-  }
-
-  /** The state for {@link Described}. @internal */
+  /** The state to describe. @internal */
   protected contents(): { readonly tokens: number; readonly debt: number | undefined } {
     const balance = this.balance();
     return { tokens: Math.max(0, balance), debt: balance < 0 ? -balance : undefined };
@@ -161,24 +158,16 @@ export abstract class BucketCalls extends TokenCalls implements Part {
   }
 
   #reserve(n: number, maxWaitMs: number): Reservation | undefined {
+    const { clock } = this;
     const kernel = this.seek();
-    const nowUs = this.clock.now();
+    const nowUs = clock.now();
     const waitUs = kernel.acquire(nowUs, n, maxWaitMs * 1000);
-    if (waitUs >= 0) return this.reservation(n, nowUs, waitUs);
-    this.#refused(n, waitUs);
-    return undefined;
-  }
-
-  /** The reservation of this thread's latest admission. @internal */
-  protected reservation(n: number, nowUs: number, waitUs: number): Reservation {
-    return new Reservation({
-      kernel: this.seek(),
-      clock: this.clock,
-      n,
-      nowUs,
-      waitUs,
-      owner: this,
-    });
+    if (waitUs < 0) {
+      this.#refused(n, waitUs);
+      return undefined;
+    }
+    const position = waitUs > 0 ? kernel.position(nowUs + waitUs) : undefined;
+    return new Reservation({ kernel, clock, n, nowUs, waitUs, position, owner: this });
   }
 
   /**
@@ -217,11 +206,6 @@ export abstract class BucketCalls extends TokenCalls implements Part {
     return waitedSince(this.clock, reservation.askedUs);
   }
 
-  /** Counts the callers waiting for this bucket. @internal */
-  protected get waiters(): WaitCount {
-    return this.#waiters;
-  }
-
   /** Number of callers waiting in `wait` on this object. Other threads are not counted. */
   get waiting(): number {
     return this.waiters.count;
@@ -232,22 +216,36 @@ export abstract class BucketCalls extends TokenCalls implements Part {
    * @internal
    */
   protected async sleepUntilDue(
-    { atUs }: Reservation,
-    _deadlineUs: number,
+    reservation: Reservation,
+    deadlineUs: number,
     options: SleepOptions,
   ): Promise<boolean> {
-    await sleepOrWake(this.clock, atUs, options);
-    return true;
+    const { clock, changes } = this;
+    for (;;) {
+      const alarm = changes.alarm();
+      // Read the clock first: tokens due by then stay due, whatever changes afterwards.
+      const nowUs = clock.now();
+      const { dueUs } = reservation;
+      if (dueUs <= nowUs) return true;
+      if (dueUs > deadlineUs) return false;
+      await sleepOrWake(clock, dueUs, options, (wake) => changes.listen(alarm, wake));
+    }
   }
 
-  /** {@link sleepUntilDue}, blocking the thread. @internal */
-  protected sleepUntilDueSync(
-    { atUs }: Reservation,
-    _deadlineUs: number,
+  /** {@link sleepUntilDue}, blocking the thread. */
+  #sleepUntilDueSync(
+    reservation: Reservation,
+    deadlineUs: number,
     { strict, precise }: Precision,
   ): boolean {
-    this.clock.sleepSync(atUs, { strict, precise });
-    return true;
+    for (;;) {
+      const alarm = this.changes.alarm();
+      const nowUs = this.clock.now();
+      const { dueUs } = reservation;
+      if (dueUs <= nowUs) return true;
+      if (dueUs > deadlineUs) return false;
+      sleepOrLook(this.clock, nowUs, dueUs, { strict, precise, alarm });
+    }
   }
 
   /**
@@ -265,7 +263,7 @@ export abstract class BucketCalls extends TokenCalls implements Part {
     if (reservation.waitMs === 0) return true;
     let isDue = false;
     try {
-      isDue = this.sleepUntilDueSync(reservation, deadlineOf(reservation, timeoutMs), wait);
+      isDue = this.#sleepUntilDueSync(reservation, deadlineOf(reservation, timeoutMs), wait);
     } finally {
       // The limit changed, or this thread cannot block.
       if (!isDue) reservation.putBack();

@@ -7,12 +7,12 @@ import type { SharedEvent } from '../memory/event.ts';
 import type { KernelName } from '../memory/handle.ts';
 import type { CellKind } from '../memory/layout.ts';
 import { checkMade, checkTokens } from '../options.ts';
-import type { Precision, SleepOptions } from '../time/clock.ts';
+import type { SleepOptions } from '../time/clock.ts';
 import { BucketCalls } from './bucket-calls.ts';
 import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
-import { Reservation, ReservationLine } from './reservation.ts';
+import { type Reservation, ReservationLine } from './reservation.ts';
 import { type LimiterStats, statsOf } from './state.ts';
-import { sleepUntilDueSync } from './waiting.ts';
+import { announce, Waiters } from './waiting.ts';
 
 /** The base class of `TokenBucket`, `LeakyBucket` and `LimitSet`. */
 export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
@@ -21,6 +21,8 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
   readonly #opened: OpenLimiter<Kind>;
   /** @internal */
   readonly changes: SharedEvent;
+  /** @internal */
+  protected readonly waiters = new Waiters();
   #line: ReservationLine | undefined;
 
   /** `open` selects the kernel: of one limit or of several. */
@@ -40,7 +42,7 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
   }
 
   /** @internal */
-  override get identity(): string {
+  get identity(): string {
     return identityOf(this.#opened.cell);
   }
 
@@ -81,17 +83,6 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
     return this.kernel.schedule();
   }
 
-  /** The bucket's place in memory. @internal */
-  protected get place(): CellPlace {
-    return this.#opened.cell;
-  }
-
-  /** Wakes waiting callers to ask again when their tokens are due. @internal */
-  protected announce(): void {
-    this.changes.fire();
-    this.clock.rouse?.();
-  }
-
   /**
    * Returns tokens that you took and did not use; the bucket never holds more than the burst.
    * Waiting callers move up in order. Never return tokens that were used or never taken: they would
@@ -99,14 +90,7 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
    */
   override returnTokens(n: number): void {
     checkTokens('n', n);
-    if (this.kernel.returnTokens(this.clock.now(), n)) this.announce();
-  }
-
-  /** @internal */
-  protected override reservation(n: number, nowUs: number, waitUs: number): Reservation {
-    const { kernel, clock } = this;
-    const position = waitUs > 0 ? kernel.position(nowUs + waitUs) : undefined;
-    return new Reservation({ kernel, clock, n, nowUs, waitUs, position, owner: this });
+    if (this.kernel.returnTokens(this.clock.now(), n)) announce(this);
   }
 
   /** @internal */
@@ -117,14 +101,5 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
   ): Promise<boolean> {
     this.#line ??= new ReservationLine(this.clock, this.changes);
     return this.#line.wait(reservation, deadlineUs, options);
-  }
-
-  /** @internal */
-  protected override sleepUntilDueSync(
-    reservation: Reservation,
-    deadlineUs: number,
-    options: Precision,
-  ): boolean {
-    return sleepUntilDueSync(this.clock, this.changes, reservation, deadlineUs, options);
   }
 }

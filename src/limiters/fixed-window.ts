@@ -1,10 +1,7 @@
-import { createWindowCell, openWindowCell } from '../kernel/window/cell.ts';
-import { openWindow } from '../kernel/window/host.ts';
-import { checkWindowLimit, clockTicks, MAX_WINDOW_LIMIT } from '../kernel/window/limit.ts';
+import { openWindowCell } from '../kernel/window/cell.ts';
+import { MAX_WINDOW_LIMIT } from '../kernel/window/limit.ts';
 import { checkOptions, joined, type Known } from '../known-options.ts';
-import { checkFlag, checkMade } from '../options.ts';
 import {
-  checkShared,
   find,
   type LimiterHandle,
   type OpenLimiter,
@@ -16,7 +13,7 @@ import {
 import type { Region } from './region.ts';
 import type { Description } from './state.ts';
 import { fixedWindowTerms } from './terms.ts';
-import { takenAtFirst, type WindowChange, WindowLimiter } from './window.ts';
+import { createWindow, type WindowChange, WindowLimiter } from './window.ts';
 
 /** Options of {@link FixedWindow.create}. */
 export interface FixedWindowOptions extends SharedOptions {
@@ -63,7 +60,7 @@ const OPTIONS: Known<FixedWindowOptions> = /* @__PURE__ */ joined(SHARED_OPTIONS
  */
 export class FixedWindow extends WindowLimiter<'fixed-window'> {
   private constructor(opened: OpenLimiter<'fixed-window'>) {
-    super(checkMade(new.target, opened, 'cell'), openWindow(opened.cell, opened.kernel));
+    super(opened);
   }
 
   /**
@@ -73,24 +70,9 @@ export class FixedWindow extends WindowLimiter<'fixed-window'> {
    * @throws RateLimitError `ERR_REGION_FULL` if `region` has no room.
    */
   static create(options: FixedWindowOptions): FixedWindow {
-    const { limit, intervalMs, initial } = checkOptions(options, OPTIONS);
-    const kind = 'fixed-window';
-    const maxLimit = MAX_WINDOW_LIMIT;
-    const window = checkWindowLimit(kind, { limit, intervalMs, slots: 1, maxLimit });
-    const taken = takenAtFirst(limit, initial);
-    const allowDoubleBurst = checkFlag('allowDoubleBurst', options.allowDoubleBurst, false);
-    const { clock, region, stats, kernel } = checkShared(options);
-    const originTicks = clockTicks(clock.now());
-    const counted = { originTicks, word: 0n, taken };
-    const cell = createWindowCell({
-      kind,
-      limit: window,
-      ...counted,
-      allowDoubleBurst,
-      stats,
-      region,
-    });
-    return new FixedWindow({ kind, cell, clock, kernel });
+    const { allowDoubleBurst } = checkOptions(options, OPTIONS);
+    const own = { maxLimit: MAX_WINDOW_LIMIT, allowDoubleBurst };
+    return new FixedWindow(createWindow('fixed-window', options, own));
   }
 
   /**

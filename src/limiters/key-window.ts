@@ -2,50 +2,47 @@ import type { Receipt, TokenKernel } from '../kernel/bucket/kernel.ts';
 import type { SharedEvent } from '../memory/event.ts';
 import type { TableKey } from './keyed-table.ts';
 import type { BlockingWaitOptions, Part, Takeback, Waited, WaitOptions } from './limiter.ts';
-import { type KeyLines, Line } from './line.ts';
+import type { KeyLines } from './line.ts';
 import { type RefusedMessage, refused } from './refused.ts';
 import type { Description } from './state.ts';
 import { TokenCalls } from './token-calls.ts';
-import { checkWait, type Source, waitHere, watch } from './waiting.ts';
+import { checkWait, type Refusal, type Source, waitHere, watch } from './waiting.ts';
 import { checkWhole } from './window.ts';
 
 /**
  * The fixed window of one key of a `KeyedFixedWindow`. `whenFull` decides about a key that finds no
  * place in the table. `n` is an integer and defaults to 1; 0 is always admitted.
  */
-export class KeyWindow extends TokenCalls implements Part {
-  /** Fires when the limits of the table change. @internal */
-  readonly changes: SharedEvent;
+export class KeyWindow extends TokenCalls implements Part, Source {
   /** @internal */
   readonly at: TableKey;
   readonly #lines: KeyLines;
-  readonly #source: Source;
 
   /** @internal */
   constructor(at: TableKey, lines: KeyLines) {
-    const { clock, changes } = at.table;
-    super(clock);
-    this.changes = changes;
+    super(at.table.clock);
     this.at = at;
     this.#lines = lines;
-    const limit = () => this.limit;
-    this.#source = {
-      limiter: this,
-      get limit() {
-        return limit();
-      },
-      attempt: (n) => {
-        const watched = watch(changes);
-        const nowUs = clock.now();
-        const { allowed, retryUs } = at.seek().decide(nowUs, n);
-        return allowed ? undefined : { retryAtUs: nowUs + retryUs, watch: watched };
-      },
-      look: (n) => {
-        const watched = watch(changes);
-        const nowUs = clock.now();
-        return { retryAtUs: nowUs + at.seek().timeUntil(nowUs, n), watch: watched };
-      },
-    };
+  }
+
+  /** Fires when the limits of the table change. @internal */
+  get changes(): SharedEvent {
+    return this.at.table.changes;
+  }
+
+  /** @internal */
+  attempt(n: number): Refusal | undefined {
+    const watched = watch(this.changes);
+    const nowUs = this.clock.now();
+    const { allowed, retryUs } = this.at.seek().decide(nowUs, n);
+    return allowed ? undefined : { retryAtUs: nowUs + retryUs, watch: watched };
+  }
+
+  /** @internal */
+  look(n: number): Refusal {
+    const watched = watch(this.changes);
+    const nowUs = this.clock.now();
+    return { retryAtUs: nowUs + this.at.seek().timeUntil(nowUs, n), watch: watched };
   }
 
   /** @internal */
@@ -111,8 +108,7 @@ export class KeyWindow extends TokenCalls implements Part {
    * callers are in the line. In each case nothing is taken.
    */
   async wait(n = 1, options: WaitOptions = {}): Promise<Waited> {
-    const newLine = () => new Line(this.clock, this.#source);
-    return this.#lines.wait(this.identity, newLine, checkWhole(n), checkWait(options));
+    return this.#lines.wait(this.identity, this, checkWhole(n), checkWait(options));
   }
 
   /** Number of callers waiting for this key and tier in `wait`, on the same table object. */
@@ -128,7 +124,7 @@ export class KeyWindow extends TokenCalls implements Part {
    * @throws RateLimitError `ERR_EXCEEDS_BURST` if `n` exceeds the limit.
    */
   waitSync(n = 1, options: BlockingWaitOptions = {}): boolean {
-    return waitHere(this.clock, this.#source, checkWhole(n), checkWait(options));
+    return waitHere(this, checkWhole(n), checkWait(options));
   }
 
   /**

@@ -1,8 +1,7 @@
-import type { TokenKernel } from '../kernel/bucket/kernel.ts';
 import type { Key } from '../kernel/keyed/hash.ts';
+import type { KeyedKernel } from '../kernel/keyed/kernel.ts';
 import type { SharedEvent } from '../memory/event.ts';
 import type { CellKind } from '../memory/layout.ts';
-import type { Precision, SleepOptions } from '../time/clock.ts';
 import { BucketCalls, type ReserveOptions } from './bucket-calls.ts';
 import { KeyedLimiter } from './keyed-limiter.ts';
 import {
@@ -15,9 +14,9 @@ import {
 import type { ContinuousLimit } from './limit.ts';
 import type { OpenLimiter } from './opening.ts';
 import type { RefusedMessage } from './refused.ts';
-import { Reservation } from './reservation.ts';
+import type { Reservation } from './reservation.ts';
 import type { Description } from './state.ts';
-import { KeyWaiters, sleepUntilDue, sleepUntilDueSync, type WaitCount } from './waiting.ts';
+import { KeyWaiters, type WaitCount } from './waiting.ts';
 
 /**
  * The bucket of one key of a `KeyedTokenBucket` or `KeyedLimitSet`. `whenFull` decides about a key
@@ -62,36 +61,9 @@ export class KeyBucket extends BucketCalls {
     this.at.reset();
   }
 
-  /** Owned by a new bucket, because the table turns this one to other keys. @internal */
-  protected override reservation(n: number, nowUs: number, waitUs: number): Reservation {
-    const { clock, at } = this;
-    const { kernel } = at.table;
-    const owner = new KeyBucket(at.copy(), this.#waiters);
-    const position = waitUs > 0 ? kernel.position(nowUs + waitUs) : undefined;
-    return new Reservation({ kernel, clock, n, nowUs, waitUs, position, owner });
-  }
-
   /** @internal */
-  protected override sleepUntilDue(
-    reservation: Reservation,
-    deadlineUs: number,
-    options: SleepOptions,
-  ): Promise<boolean> {
-    return sleepUntilDue(this.clock, this.changes, reservation, deadlineUs, options);
-  }
-
-  /** @internal */
-  protected override sleepUntilDueSync(
-    reservation: Reservation,
-    deadlineUs: number,
-    options: Precision,
-  ): boolean {
-    return sleepUntilDueSync(this.clock, this.changes, reservation, deadlineUs, options);
-  }
-
-  /** @internal */
-  protected override describe(): Description {
-    return ['KeyBucket', super.describe()[1]];
+  protected describe(): Description {
+    return ['KeyBucket', { rate: this.rate, burst: this.limit, ...this.contents() }];
   }
 
   /** @internal */
@@ -100,17 +72,17 @@ export class KeyBucket extends BucketCalls {
   }
 
   /** @internal */
-  override get identity(): string {
+  get identity(): string {
     return this.at.identity;
   }
 
   /** @internal */
-  protected override get waiters(): WaitCount {
+  protected get waiters(): WaitCount {
     return this.#waiters.of(this.at.name);
   }
 
   /** @internal */
-  protected seek(): TokenKernel {
+  protected seek(): KeyedKernel {
     return this.at.seek();
   }
 }
@@ -149,7 +121,9 @@ export abstract class KeyedBucket<
 
   /** Reserves `n` tokens if they are due within `maxWaitMs`: see {@link KeyBucket.reserve}. */
   reserve(key: Key, n?: number, options?: ReserveOptions & Choice): Reservation | undefined {
-    return this.of(key, tierOf(options) as Choice).reserve(n, withoutTier<ReserveOptions>(options));
+    // The reservation settles through its bucket, and the shared one turns to other keys.
+    const one = this.for(key, tierOf(options) as Choice);
+    return one.reserve(n, withoutTier<ReserveOptions>(options));
   }
 
   /**

@@ -53,7 +53,6 @@ export abstract class KeyedCalls<
    * callers already wait.
    */
   async wait(key: Key, n?: number, options?: WaitOptions & Choice): Promise<Waited> {
-    // The tokens are reserved before the first await, so the shared object may turn to another key.
     return this.of(key, tierOf(options) as Choice).wait(n, withoutTier<WaitOptions>(options));
   }
 

@@ -1,31 +1,19 @@
 import { perInterval, type Schedule } from '../kernel/bucket/schedule.ts';
-import {
-  createKeyedCell,
-  type NewTable,
-  openKeyedCell,
-  tableLimits,
-} from '../kernel/keyed/cell.ts';
-import type { Key } from '../kernel/keyed/hash.ts';
+import { openKeyedCell } from '../kernel/keyed/cell.ts';
 import { openKeyed } from '../kernel/keyed/host.ts';
-import type { Change } from '../kernel/keyed/kernel.ts';
 import { checkOptions, joined, type Known } from '../known-options.ts';
 import { checkNumber } from '../options.ts';
 import { KeyWindow } from './key-window.ts';
 import { KeyedLimiter } from './keyed-limiter.ts';
 import {
-  checkTable,
-  checkTiers,
+  createTable,
+  newLimits,
   TABLE_OPTIONS,
   type TableOptions,
   type TierOptions,
-  type Tiers,
-  tierOf,
-  withoutTier,
 } from './keyed-table.ts';
-import type { Waited, WaitOptions } from './limiter.ts';
 import { KeyLines } from './line.ts';
 import {
-  checkShared,
   find,
   type LimiterHandle,
   type OpenLimiter,
@@ -82,30 +70,6 @@ function scheduleOf(limit: unknown, intervalMs: unknown): Schedule {
   return perInterval(tokens, ms, tokens);
 }
 
-/** The limits of a new table. */
-function newLimits(options: KeyedFixedWindowOptions): Pick<NewTable, 'tiers' | 'limits'> {
-  const { limit, intervalMs, ...given } = checkOptions(options, KEYED_WINDOW_OPTIONS);
-  const schedule = scheduleOf(limit, intervalMs);
-  const tiers = checkTiers(given.tiers);
-  const [, ...others] = tiers.inOrder<WindowLimit>({ limit }, given.tiers, LIMIT);
-  const schedules = others.map((one, i) =>
-    tiers.at(i + 1, () => scheduleOf(one.limit, intervalMs)),
-  );
-  return { tiers: tiers.names, limits: tableLimits([schedule, ...schedules], tiers.at) };
-}
-
-/** Applies a change to the limits in force. */
-function changeOf(change: KeyedWindowChange, tiers: Tiers): Change {
-  const { limit, ...given } = checkOptions(change, CHANGE, 'change');
-  const [, ...changes] = tiers.inOrder<Partial<WindowLimit>>({}, given.tiers, LIMIT);
-  return ([own, ...others]) => [
-    scheduleOf(limit ?? own.burst, own.pace / 1000),
-    ...others.map((one, i) =>
-      tiers.at(i + 1, () => scheduleOf(changes[i]?.limit ?? one.burst, one.pace / 1000)),
-    ),
-  ];
-}
-
 const KIND = 'keyed-fixed-window';
 
 /**
@@ -151,11 +115,11 @@ export class KeyedFixedWindow extends KeyedLimiter<typeof KIND, KeyWindow, TierO
    * @throws RateLimitError `ERR_REGION_FULL` if `region` has no room.
    */
   static create(options: KeyedFixedWindowOptions): KeyedFixedWindow {
-    const table = { ...newLimits(options), ...checkTable(options) };
-    const { clock, region, stats, kernel } = checkShared(options);
-    const nowUs = clock.now();
-    const made = { kind: KIND, nowUs, ...table, stats, region, kernel } as const;
-    return new KeyedFixedWindow({ kind: KIND, cell: createKeyedCell(made), clock, kernel });
+    const given = checkOptions(options, KEYED_WINDOW_OPTIONS);
+    const { intervalMs } = given;
+    const make = ({ limit }: Partial<WindowLimit>) => scheduleOf(limit, intervalMs);
+    const limits = newLimits<WindowLimit>(given, LIMIT, make);
+    return new KeyedFixedWindow(createTable(KIND, limits, options));
   }
 
   /**
@@ -214,7 +178,10 @@ export class KeyedFixedWindow extends KeyedLimiter<typeof KIND, KeyWindow, TierO
    * @throws RangeError, TypeError for an invalid option, naming it.
    */
   reconfigure(change: KeyedWindowChange): void {
-    this.table.reconfigure(changeOf(change, this.table.tiers));
+    const given = checkOptions(change, CHANGE, 'change');
+    this.table.changeLimits<WindowLimit>(given, LIMIT, ({ limit }, { burst, pace }) =>
+      scheduleOf(limit ?? burst, pace / 1000),
+    );
   }
 
   /** Length of the window in milliseconds. */
@@ -226,11 +193,5 @@ export class KeyedFixedWindow extends KeyedLimiter<typeof KIND, KeyWindow, TierO
   protected describe(): Description {
     const { limit, intervalMs } = this;
     return ['KeyedFixedWindow', { limit, intervalMs }];
-  }
-
-  /** Waits until `n` tokens are available, and takes them: see {@link KeyWindow.wait}. */
-  override async wait(key: Key, n?: number, options?: WaitOptions & TierOptions): Promise<Waited> {
-    // The line tries again later, when the shared object may be turned to another key.
-    return this.for(key, tierOf(options)).wait(n, withoutTier<WaitOptions>(options));
   }
 }

@@ -12,7 +12,7 @@ import {
   tierOf,
   withoutTier,
 } from './keyed-table.ts';
-import type { BlockingWaitOptions } from './limiter.ts';
+import type { BlockingWaitOptions, Waited, WaitOptions } from './limiter.ts';
 import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
 import type { KeyedStats } from './state.ts';
 
@@ -104,6 +104,12 @@ export abstract class KeyedLimiter<
   /** Gives a key its whole limit for every tier, as `for(key).reset()` does: ends a block or debt. */
   reset(key: Key): void {
     this.of(key).reset();
+  }
+
+  override async wait(key: Key, n?: number, options?: WaitOptions & Choice): Promise<Waited> {
+    // While the caller waits, the shared object turns to other keys.
+    const one = this.for(key, tierOf(options) as Choice);
+    return one.wait(n, withoutTier<WaitOptions>(options));
   }
 
   /**

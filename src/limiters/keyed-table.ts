@@ -1,7 +1,14 @@
 import { changesOf } from '../kernel/bucket/cell.ts';
 import type { Schedule } from '../kernel/bucket/schedule.ts';
 import { WHEN_FULL, type WhenFull } from '../kernel/constants.ts';
-import { BYTES_PER_KEY, type Limits, type NameOf } from '../kernel/keyed/cell.ts';
+import {
+  BYTES_PER_KEY,
+  createKeyedCell,
+  type Limits,
+  type NameOf,
+  type NewTable,
+  tableLimits,
+} from '../kernel/keyed/cell.ts';
 import { type Key, KeyHash } from '../kernel/keyed/hash.ts';
 import type { Change, KeyedKernel } from '../kernel/keyed/kernel.ts';
 import { MAX_CAPACITY } from '../kernel/keyed/table-cell.ts';
@@ -12,8 +19,10 @@ import type { KernelName } from '../memory/handle.ts';
 import { type CellKind, MAX_KEYED_LIMITS } from '../memory/layout.ts';
 import { checkChoice, checkNumber, checkObject, shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
-import type { OpenLimiter, SharedOptions } from './opening.ts';
+import { prefixed } from './limit.ts';
+import { checkShared, type OpenLimiter, type SharedOptions } from './opening.ts';
 import type { RefusedMessage } from './refused.ts';
+import { announce } from './waiting.ts';
 
 /** Selects the limit of a call on one key. */
 export interface TierOptions {
@@ -57,24 +66,12 @@ export class Tiers {
   }
 
   /** Prefixes errors with the name of their limit. */
-  readonly at: NameOf = (i, make) => {
-    if (i === 0) return make();
-    const place = `tiers.${this.names[i - 1]}`;
-    try {
-      return make();
-    } catch (error) {
-      if (error instanceof RangeError) throw new RangeError(`${place}.${error.message}`);
-      if (error instanceof TypeError) throw new TypeError(`${place}.${error.message}`);
-      throw error;
-    }
-  };
+  readonly at: NameOf = (i, make) =>
+    i === 0 ? make() : prefixed(`tiers.${this.names[i - 1]}`, make);
 
-  /** The values of `tiers` by limit, after `own`; undefined for a tier that is missing. */
-  inOrder<T extends object>(
-    own: T,
-    tiers: Given<T> | undefined,
-    known: Known<T>,
-  ): Limits<Partial<T>> {
+  /** What is given for each limit, the table's own first. `known` are the options of one. */
+  inOrder<T extends object>(own: Tiered<T>, known: Known<T>): Limits<Partial<T>> {
+    const { tiers } = own;
     const given = Object.entries(tiers === undefined ? {} : checkObject('tiers', tiers));
     for (const [name] of given) {
       if (!this.names.includes(name)) {
@@ -90,10 +87,13 @@ export class Tiers {
   }
 }
 
-type Given<T> = Readonly<Record<string, Partial<T>>>;
+/** A limit, and those of tiers by name. */
+type Tiered<T> = Partial<T> & {
+  readonly tiers?: Readonly<Record<string, Partial<T>>>;
+};
 
 /** Checks the names of a new table's tiers. */
-export function checkTiers(tiers: object | undefined): Tiers {
+function checkTiers(tiers: object | undefined): Tiers {
   if (tiers === undefined) return new Tiers([]);
   const names = Object.keys(checkObject('tiers', tiers));
   if (Array.isArray(tiers) || names.length < 1 || names.length > MOST_TIERS) {
@@ -106,6 +106,34 @@ export function checkTiers(tiers: object | undefined): Tiers {
     );
   }
   return new Tiers(names);
+}
+
+/**
+ * Makes the limits of a new table. `known` are the options of one limit.
+ *
+ * @throws RangeError, TypeError for an invalid one, naming it.
+ */
+export function newLimits<T extends object>(
+  given: Tiered<T>,
+  known: Known<T>,
+  make: (limit: Partial<T>) => Schedule,
+): Pick<NewTable, 'tiers' | 'limits'> {
+  const tiers = checkTiers(given.tiers);
+  const schedules = tiers.inOrder(given, known).map((one, i) => tiers.at(i, () => make(one)));
+  const limits = tableLimits(schedules as unknown as Limits<Schedule>, tiers.at); // as many
+  return { tiers: tiers.names, limits };
+}
+
+/** Creates a table with these limits. */
+export function createTable<Kind extends CellKind>(
+  kind: Kind,
+  limits: Pick<NewTable, 'tiers' | 'limits'>,
+  options: TableOptions,
+): OpenLimiter<Kind> {
+  const table = { kind, ...limits, ...checkTable(options) };
+  const { clock, region, stats, kernel } = checkShared(options);
+  const cell = createKeyedCell({ ...table, nowUs: clock.now(), stats, region, kernel });
+  return { kind, cell, clock, kernel };
 }
 
 /** Options without the tier, for the method of one key. */
@@ -158,11 +186,24 @@ export class KeyedTable {
     return Object.fromEntries(others.map((one, i) => [this.tiers.names[i], limitOf(one)]));
   }
 
+  /** Changes the table's own limit and those of tiers. `known` are the options of one. */
+  changeLimits<T extends object>(
+    given: Tiered<T>,
+    known: Known<T>,
+    make: (change: Partial<T>, inForce: Schedule) => Schedule,
+  ): void {
+    const { at } = this.tiers;
+    const changes = this.tiers.inOrder(given, known);
+    this.reconfigure((inForce) => {
+      const next = inForce.map((one, i) => at(i, () => make(changes[i] ?? {}, one)));
+      return next as unknown as Limits<Schedule>; // as many
+    });
+  }
+
   /** Puts new limits in force and wakes waiting callers. `at` names a limit in an error. */
   reconfigure(change: Change, at: NameOf = this.tiers.at): void {
     this.kernel.reconfigure(() => this.clock.now(), change, at);
-    this.changes.fire();
-    this.clock.rouse?.();
+    announce(this);
   }
 }
 
@@ -192,11 +233,6 @@ export class TableKey {
     this.low = hash.low;
     this.key = key;
     return this;
-  }
-
-  /** The same key, for an object that is not turned to others. */
-  copy(): TableKey {
-    return Object.assign(new TableKey(this.table), this);
   }
 
   /** The kernel, which all keys of a thread share, pointed at this key. */

@@ -1,24 +1,16 @@
-import {
-  createKeyedCell,
-  type NewTable,
-  openKeyedCell,
-  tableLimits,
-} from '../kernel/keyed/cell.ts';
+import { openKeyedCell } from '../kernel/keyed/cell.ts';
 import { openKeyed } from '../kernel/keyed/host.ts';
-import type { Change } from '../kernel/keyed/kernel.ts';
 import { checkOptions, joined, type Known } from '../known-options.ts';
 import { KeyedBucket } from './keyed-bucket.ts';
 import {
-  checkTable,
-  checkTiers,
+  createTable,
+  newLimits,
   TABLE_OPTIONS,
   type TableOptions,
   type TierOptions,
-  type Tiers,
 } from './keyed-table.ts';
 import { type ContinuousLimit, tableSchedule } from './limit.ts';
 import {
-  checkShared,
   find,
   type LimiterHandle,
   type OpenLimiter,
@@ -59,28 +51,6 @@ const OPTIONS: Known<KeyedTokenBucketOptions> = /* @__PURE__ */ joined(
 );
 const LIMIT: Known<ContinuousLimit> = { rate: true, burst: true };
 const CHANGE: Known<KeyedLimitChange> = /* @__PURE__ */ joined(LIMIT, { tiers: true });
-
-/** The limits of a new table. */
-function newLimits(options: KeyedTokenBucketOptions): Pick<NewTable, 'tiers' | 'limits'> {
-  const given = checkOptions(options, OPTIONS);
-  const tiers = checkTiers(given.tiers);
-  const [own, ...others] = tiers.inOrder<ContinuousLimit>(given, given.tiers, LIMIT);
-  const schedule = tableSchedule(own);
-  const schedules = others.map((one, i) => tiers.at(i + 1, () => tableSchedule(one)));
-  return { tiers: tiers.names, limits: tableLimits([schedule, ...schedules], tiers.at) };
-}
-
-/** Applies a change to the limits in force. */
-function changeOf(change: KeyedLimitChange, tiers: Tiers): Change {
-  const own = checkOptions(change, CHANGE, 'change');
-  const changes = tiers.inOrder<Partial<ContinuousLimit>>(own, own.tiers, LIMIT);
-  return ([before, ...others]) => {
-    const next = others.map((one, i) =>
-      tiers.at(i + 1, () => tableSchedule(changes[i + 1] ?? {}, one)),
-    );
-    return [tableSchedule(own, before), ...next];
-  };
-}
 
 /**
  * Limits each key (a user, an address) with its own token bucket. The buckets are in one table of
@@ -128,11 +98,9 @@ export class KeyedTokenBucket extends KeyedBucket<typeof KIND, TierOptions> {
    * @throws RateLimitError `ERR_REGION_FULL` if `region` has no room.
    */
   static create(options: KeyedTokenBucketOptions): KeyedTokenBucket {
-    const table = { ...newLimits(options), ...checkTable(options) };
-    const { clock, region, stats, kernel } = checkShared(options);
-    const nowUs = clock.now();
-    const made = { kind: KIND, nowUs, ...table, stats, region, kernel } as const;
-    return new KeyedTokenBucket({ kind: KIND, cell: createKeyedCell(made), clock, kernel });
+    const given = checkOptions(options, OPTIONS);
+    const limits = newLimits<ContinuousLimit>(given, LIMIT, (limit) => tableSchedule(limit));
+    return new KeyedTokenBucket(createTable(KIND, limits, options));
   }
 
   /**
@@ -190,7 +158,8 @@ export class KeyedTokenBucket extends KeyedBucket<typeof KIND, TierOptions> {
    * @throws RangeError, TypeError for an invalid option, naming it.
    */
   reconfigure(change: KeyedLimitChange): void {
-    this.table.reconfigure(changeOf(change, this.table.tiers));
+    const given = checkOptions(change, CHANGE, 'change');
+    this.table.changeLimits<ContinuousLimit>(given, LIMIT, tableSchedule);
   }
 
   /** @internal */

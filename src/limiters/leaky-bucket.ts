@@ -17,6 +17,7 @@ import {
 import type { Region } from './region.ts';
 import type { Description } from './state.ts';
 import { leakyBucketTerms } from './terms.ts';
+import { announce } from './waiting.ts';
 
 /** The limit of a leaky bucket. */
 export interface LeakyLimit {
@@ -129,6 +130,6 @@ export class LeakyBucket extends Bucket<'leaky-bucket'> {
       ({ rate, burst, ticksPerToken }) =>
         scheduleOf({ rate, slack: burst - 1, ...given }, ticksPerToken),
     );
-    this.announce();
+    announce(this);
   }
 }

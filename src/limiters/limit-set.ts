@@ -25,6 +25,7 @@ import {
 import type { Region } from './region.ts';
 import type { Description } from './state.ts';
 import { limitSetTerms } from './terms.ts';
+import { announce } from './waiting.ts';
 
 /** Options of {@link LimitSet.create}. */
 export interface LimitSetOptions extends SeveralLimits, SharedOptions {
@@ -148,6 +149,6 @@ export class LimitSet extends Bucket<'limit-set'> {
   reconfigure(change: LimitsChange): void {
     const { limits } = checkOptions(change, { limits: true }, 'change');
     this.kernel.reconfigure(() => this.clock.now(), changeOf(this.kernel.count, limits));
-    this.announce();
+    announce(this);
   }
 }

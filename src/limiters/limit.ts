@@ -116,22 +116,20 @@ export interface LimitsChange {
 /** One or more limits in the kernels' units. */
 export type Schedules = Limits<Schedule>;
 
-/** Makes a schedule of a limit, or of a change of the limit in force. */
-type Make = (limit: Partial<ContinuousLimit>, inForce?: Schedule) => Schedule;
-
-function newOrChanged(limit: Partial<ContinuousLimit>, inForce?: Schedule): Schedule {
-  return inForce === undefined ? scheduleOf(limit) : changedSchedule(inForce, limit);
-}
-
-/** Runs `check` and prefixes its errors with the name of the limit. */
-export function named<T>(i: number, check: () => T): T {
+/** Runs `check` and prefixes its errors with a place. */
+export function prefixed<T>(place: string, check: () => T): T {
   try {
     return check();
   } catch (error) {
-    if (error instanceof RangeError) throw new RangeError(`limits[${i}].${error.message}`);
-    if (error instanceof TypeError) throw new TypeError(`limits[${i}].${error.message}`);
+    if (error instanceof RangeError) throw new RangeError(`${place}.${error.message}`);
+    if (error instanceof TypeError) throw new TypeError(`${place}.${error.message}`);
     throw error;
   }
+}
+
+/** {@link prefixed} with the name of a limit. */
+export function named<T>(i: number, check: () => T): T {
+  return prefixed(`limits[${i}]`, check);
 }
 
 function checkLimits(
@@ -159,8 +157,8 @@ function checkLimits(
  *
  * @throws RangeError, TypeError for an invalid limit, naming it.
  */
-export function schedulesOf(limits: unknown, make: Make = newOrChanged): Schedules {
-  const made = checkLimits(limits, 1, MAX_LIMITS).map((one, i) => named(i, () => make(one)));
+export function schedulesOf(limits: unknown): Schedules {
+  const made = checkLimits(limits, 1, MAX_LIMITS).map((one, i) => named(i, () => scheduleOf(one)));
   return made as unknown as Schedules; // as many
 }
 
@@ -172,11 +170,10 @@ export function schedulesOf(limits: unknown, make: Make = newOrChanged): Schedul
 export function changeOf(
   count: number,
   limits: unknown,
-  make: Make = newOrChanged,
 ): (inForce: readonly Schedule[]) => Schedules {
   const changes = checkLimits(limits, count, count);
   return (inForce) => {
-    const next = inForce.map((one, i) => named(i, () => make(changes[i] ?? {}, one)));
+    const next = inForce.map((one, i) => named(i, () => changedSchedule(one, changes[i] ?? {})));
     return next as unknown as Schedules; // as many as in force
   };
 }

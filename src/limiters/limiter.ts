@@ -106,10 +106,10 @@ export type Takeback = 'any' | 'current' | 'none';
 export interface Part extends Limiter {
   /** @internal */
   readonly takeback: Takeback;
-  /** The same for all limiters on one state, in this thread, or undefined. @internal */
-  readonly identity: string | undefined;
-  /** Fires when the limit changes; undefined if it cannot. @internal */
-  readonly changes?: SharedEvent;
+  /** The same for all limiters on one state, in this thread. @internal */
+  readonly identity: string;
+  /** Fires when the limit changes. @internal */
+  readonly changes: SharedEvent;
   /**
    * Takes `n` tokens, or none, at a reading that the caller made during its call; without one, the
    * limiter reads the clock itself. Windows always do.

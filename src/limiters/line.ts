@@ -1,4 +1,4 @@
-import { Agenda, type Appointment } from '../time/agenda.ts';
+import { Agenda, type Appointment, appointment, WORK_PER_TURN } from '../time/agenda.ts';
 import type { Clock } from '../time/clock.ts';
 import { Heap, type Timed } from '../time/heap.ts';
 import { onAbort } from '../time/on-abort.ts';
@@ -16,9 +16,6 @@ import {
   type Wait,
   waitedSince,
 } from './waiting.ts';
-
-/** Callers served before the event loop turns to other work. */
-const MOST_AT_A_TIME = 256;
 
 /** A caller in a line. A heap orders callers by deadline. */
 interface Waiter extends Timed, Linked<Waiter> {
@@ -51,17 +48,14 @@ export class Line {
   #retryAtUs = 0;
   #unwatch: () => void = () => undefined;
 
-  constructor(clock: Clock, source: Source) {
-    this.#clock = clock;
+  constructor(source: Source) {
+    this.#clock = source.clock;
     this.#source = source;
-    this.#agenda = Agenda.of(clock, {});
-    this.#appointment = {
-      atUs: 0,
-      place: -1,
-      order: 0,
-      keep: () => this.#advance(),
-      fail: (reason) => this.#fail(reason),
-    };
+    this.#agenda = Agenda.of(source.clock, {});
+    this.#appointment = appointment(
+      () => this.#advance(),
+      (reason) => this.#fail(reason),
+    );
   }
 
   /** Number of callers in the line. */
@@ -91,7 +85,7 @@ export class Line {
 
   /** Publishes a refusal, and returns its error. */
   #refused(n: number, error: Error): Error {
-    refused(this.#source.limiter, n);
+    refused(this.#source, n);
     return error;
   }
 
@@ -138,7 +132,7 @@ export class Line {
   #advance(): number {
     this.#unwatch();
     this.#retryAtUs = Number.NEGATIVE_INFINITY;
-    let left = MOST_AT_A_TIME;
+    let left = WORK_PER_TURN;
     while (this.#row.head !== undefined && left > 0 && this.#serve(this.#row.head)) left--;
     const nowUs = this.#clock.now();
     for (let late = this.#deadlines.first; late !== undefined && left > 0; left--) {
@@ -149,7 +143,7 @@ export class Line {
       late = this.#deadlines.first;
     }
     this.#plan();
-    return MOST_AT_A_TIME - left + 1;
+    return WORK_PER_TURN - left + 1;
   }
 
   /** Settles the head's wait; false if it has to wait longer. */
@@ -205,10 +199,10 @@ export class Line {
     if (agenda !== this.#agenda) this.#agenda.drop(this.#appointment);
     this.#agenda = agenda;
     // An instant in the past is as good as now.
-    const atUs = Math.max(isRetry ? this.#retryAtUs : deadlineUs, this.#clock.now());
-    if (this.#appointment.place < 0 || this.#appointment.atUs !== atUs) {
-      agenda.set(this.#appointment, atUs);
-    }
+    agenda.set(
+      this.#appointment,
+      Math.max(isRetry ? this.#retryAtUs : deadlineUs, this.#clock.now()),
+    );
   }
 
   #fail(reason: unknown): void {
@@ -237,8 +231,8 @@ export class KeyLines {
   }
 
   /** Joins the line of a key. */
-  async wait(key: string, newLine: () => Line, n: number, wait: Wait): Promise<Waited> {
-    const line = this.#lines.get(key) ?? newLine();
+  async wait(key: string, source: Source, n: number, wait: Wait): Promise<Waited> {
+    const line = this.#lines.get(key) ?? new Line(source);
     this.#lines.set(key, line);
     try {
       return await line.wait(n, wait);

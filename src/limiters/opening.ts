@@ -47,7 +47,7 @@ export interface SharedOptions {
 export type LimiterHandle<Kind extends string = CellKind> = UntypedHandle<Kind, ClockHandle>;
 
 /** A limiter's cell, and the rest of its handle. */
-export interface OpenLimiter<Kind extends CellKind> {
+export interface OpenLimiter<Kind extends string> {
   readonly kind: Kind;
   readonly cell: CellPlace;
   readonly clock: Clock;
@@ -94,7 +94,9 @@ export function find<Kind extends CellKind>(
 }
 
 /** The handle to send to another thread. */
-export function handleOf<Kind extends CellKind>(opened: OpenLimiter<Kind>): LimiterHandle<Kind> {
+export function handleOf<Kind extends string>(
+  opened: Omit<OpenLimiter<Kind>, 'clock'> & { readonly clock: Pick<Clock, 'handle'> },
+): LimiterHandle<Kind> {
   const { kind, cell, clock, kernel } = opened;
   return {
     zerotime: kind,
@@ -221,15 +223,8 @@ export function handleOfName<Kind extends string>(
   kind: Kind,
   clock: ClockHandle = clockOf(region, found),
 ): LimiterHandle<Kind> {
-  return {
-    zerotime: kind,
-    version: REGION_VERSION,
-    clock,
-    memory: region.memory,
-    offset: found.cell,
-    nonce: nonceOf({ region, offset: found.cell, bytes: 0 }),
-    ...region.place,
-  };
+  const cell = { region, offset: found.cell, bytes: 0 };
+  return handleOf({ kind, cell, clock: { handle: clock }, kernel: undefined });
 }
 
 /** The clock of a named limiter, the same one in all processes. */
@@ -285,9 +280,8 @@ export function openNamed<
   const kind = kindAt(region, found.cell);
   if (kind !== maker.kind) throw mismatch(name, 'kind', maker.kind, kind);
   const handle = handleOfName(region, found, maker.kind, clockOf(region, found, clock));
-  const { nonce } = handle;
   const stats = Atomics.load(region.i32, (found.cell + CELL.stripes) >> 2) !== 0;
-  const terms = { ...maker.cell(region, found.cell, nonce).terms, stats };
+  const terms = { ...maker.cell(region, found.cell, handle.nonce).terms, stats };
   const attached = maker.made.attach({ ...handle, kernel: wanted.kernel });
   nameOf.set(attached, name);
   settle(maker.changeable, attached, { name, wanted: wanted as Terms, terms, onMismatch });

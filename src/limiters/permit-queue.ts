@@ -1,5 +1,5 @@
 import type { HostedSemaphore, Waiter } from '../kernel/semaphore/host.ts';
-import { Agenda, type Appointment, sleepOrWake } from '../time/agenda.ts';
+import { Agenda, appointment, sleepOrWake } from '../time/agenda.ts';
 import type { Clock } from '../time/clock.ts';
 import { systemClock } from '../time/system-clock.ts';
 import { checkPossible, sleepOrLook, timedOut, type Wait } from './waiting.ts';
@@ -33,18 +33,19 @@ export class PermitQueue {
   readonly #callers = new Set<Caller>();
   #permits = 0;
   #unlisten: () => void = nothing;
-  readonly #look: Appointment;
-  readonly #due: Appointment;
+  readonly #look = appointment(
+    () => this.#advance(),
+    () => this.#wakeAll(),
+  );
+  readonly #due = appointment(
+    () => this.#advance(),
+    () => this.#wakeAll(),
+  );
 
   constructor(kernel: HostedSemaphore, clock: Clock) {
     this.#kernel = kernel;
     this.#clock = clock;
     this.#now = () => clock.now();
-    const appointment = (keep: () => number): Appointment => {
-      return { atUs: 0, place: -1, order: 0, keep, fail: () => this.#wakeAll() };
-    };
-    this.#look = appointment(() => this.#advance());
-    this.#due = appointment(() => this.#advance());
   }
 
   /** Number of waiting callers. */
@@ -174,6 +175,6 @@ export class PermitQueue {
     if (this.#kernel.holdMs === 0) return;
     const dueUs = this.#kernel.expire(this.#now);
     if (dueUs === Number.POSITIVE_INFINITY) dues.drop(this.#due);
-    else if (this.#due.place < 0 || this.#due.atUs !== dueUs) dues.set(this.#due, dueUs);
+    else dues.set(this.#due, dueUs);
   }
 }

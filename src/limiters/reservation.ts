@@ -1,7 +1,7 @@
 import type { Place, Receipt, TokenKernel } from '../kernel/bucket/kernel.ts';
 import type { SharedEvent } from '../memory/event.ts';
 import { checkTokens } from '../options.ts';
-import { Agenda, type Appointment } from '../time/agenda.ts';
+import { Agenda, type Appointment, appointment, WORK_PER_TURN } from '../time/agenda.ts';
 import type { Clock, SleepOptions } from '../time/clock.ts';
 import { Heap, type Timed } from '../time/heap.ts';
 import { onAbort } from '../time/on-abort.ts';
@@ -95,9 +95,6 @@ export class Reservation implements Grant {
   }
 }
 
-/** Callers served before the event loop turns to other work. */
-const MOST_AT_A_TIME = 256;
-
 /** A caller. A heap orders callers by deadline. */
 interface Waiter extends Timed, Linked<Waiter> {
   readonly reservation: Reservation;
@@ -118,18 +115,11 @@ class Sleepers extends Row<Waiter> {
   constructor(agenda: Agenda, keep: () => number) {
     super();
     this.#agenda = agenda;
-    this.#appointment = {
-      atUs: 0,
-      place: -1,
-      order: 0,
-      keep,
-      fail: (reason) => this.fail(reason),
-    };
+    this.#appointment = appointment(keep, (reason) => this.fail(reason));
   }
 
   sleepUntil(atUs: number): void {
-    const { place, atUs: beforeUs } = this.#appointment;
-    if (place < 0 || atUs !== beforeUs) this.#agenda.set(this.#appointment, atUs);
+    this.#agenda.set(this.#appointment, atUs);
   }
 
   rest(): void {
@@ -229,7 +219,7 @@ export class ReservationLine {
     this.#watch();
     // Read the clock first: tokens due by then stay due, whatever changes afterwards.
     const nowUs = this.#clock.now();
-    let left = MOST_AT_A_TIME;
+    let left = WORK_PER_TURN;
     for (let first = this.#first; first !== undefined && left > 0; first = this.#first, left--) {
       if (!this.#settle(first, nowUs)) break;
     }
@@ -243,7 +233,7 @@ export class ReservationLine {
       // The remaining callers are served in the next turn.
       if (head !== undefined) row.sleepUntil(left > 0 ? this.#nextUs(head, nowUs) : nowUs);
     }
-    return MOST_AT_A_TIME - left + 1;
+    return WORK_PER_TURN - left + 1;
   }
 
   /** Ends a wait that is over; false if it has to go on. */

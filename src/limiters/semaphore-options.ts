@@ -1,7 +1,7 @@
 import { HOLD_MS, type NewSemaphore, PERMITS } from '../kernel/semaphore/cell.ts';
 import { checkOptions, joined, type Known } from '../known-options.ts';
 import { checkChoice, checkNumber, checkObject } from '../options.ts';
-import { type CallOutcome, fieldsOf } from './adaptation.ts';
+import type { CallOutcome } from './adaptation.ts';
 import { ADAPT_RULES, type AdaptRule, firstState } from './adaptive-permits.ts';
 import type { WaitOptions } from './limiter.ts';
 import { SHARED_OPTIONS, type SharedOptions } from './opening.ts';
@@ -122,7 +122,7 @@ function checkNumbers({ permits, adapt }: SemaphoreOptions): {
   }
   const range = checkRange(checkObject('permits', permits));
   const { min, max, initial } = range;
-  const window = { min, max, state: fieldsOf(firstState(initial)) };
+  const window = { min, max, state: firstState(initial) };
   const adapts = ADAPT_RULES.indexOf(adapt) + 1;
   return { permits: range.initial, most: range.max, adaptive: { adapts, window } };
 }

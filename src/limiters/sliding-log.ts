@@ -1,16 +1,7 @@
-import { boundsOf, createWindowCell, openWindowCell } from '../kernel/window/cell.ts';
-import { openWindow } from '../kernel/window/host.ts';
-import {
-  checkLimit,
-  checkWindowLimit,
-  clockTicks,
-  LOG_EPOCH_TICKS,
-} from '../kernel/window/limit.ts';
+import { boundsOf, openWindowCell } from '../kernel/window/cell.ts';
 import { checkOptions, joined, type Known } from '../known-options.ts';
-import { checkMade } from '../options.ts';
 import type { Takeback } from './limiter.ts';
 import {
-  checkShared,
   find,
   type LimiterHandle,
   type OpenLimiter,
@@ -22,7 +13,7 @@ import {
 import type { Region } from './region.ts';
 import type { Description } from './state.ts';
 import { slidingLogTerms } from './terms.ts';
-import { takenAtFirst, type WindowChange, WindowLimiter } from './window.ts';
+import { createWindow, type WindowChange, WindowLimiter } from './window.ts';
 
 /** Options of {@link SlidingLog.create}. */
 export interface SlidingLogOptions extends SharedOptions {
@@ -69,7 +60,7 @@ export class SlidingLog extends WindowLimiter<'sliding-log'> {
   readonly maxLimit: number;
 
   private constructor(opened: OpenLimiter<'sliding-log'>) {
-    super(checkMade(new.target, opened, 'cell'), openWindow(opened.cell, opened.kernel));
+    super(opened);
     this.maxLimit = boundsOf(opened.cell).maxLimit;
   }
 
@@ -85,16 +76,8 @@ export class SlidingLog extends WindowLimiter<'sliding-log'> {
    * @throws RateLimitError `ERR_REGION_FULL` if `region` has no room.
    */
   static create(options: SlidingLogOptions): SlidingLog {
-    const { limit, intervalMs, initial } = checkOptions(options, OPTIONS);
-    const kind = 'sliding-log';
-    const { maxLimit = Math.max(1, checkLimit(kind, limit)) } = options;
-    const window = checkWindowLimit(kind, { limit, intervalMs, slots: 1, maxLimit });
-    const taken = takenAtFirst(limit, initial);
-    const { clock, region, stats, kernel } = checkShared(options);
-    const originTicks = clockTicks(clock.now()) - LOG_EPOCH_TICKS;
-    const counted = { originTicks, word: 0n, taken };
-    const cell = createWindowCell({ kind, limit: window, ...counted, stats, region });
-    return new SlidingLog({ kind, cell, clock, kernel });
+    const { maxLimit } = checkOptions(options, OPTIONS);
+    return new SlidingLog(createWindow('sliding-log', options, { maxLimit }));
   }
 
   /**

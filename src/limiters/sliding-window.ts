@@ -1,10 +1,6 @@
-import { boundsOf, createWindowCell, openWindowCell } from '../kernel/window/cell.ts';
-import { openWindow } from '../kernel/window/host.ts';
-import { checkLimit, checkWindowLimit, clockTicks, firstSlotWord } from '../kernel/window/limit.ts';
+import { boundsOf, openWindowCell } from '../kernel/window/cell.ts';
 import { checkOptions, joined, type Known } from '../known-options.ts';
-import { checkMade } from '../options.ts';
 import {
-  checkShared,
   find,
   type LimiterHandle,
   type OpenLimiter,
@@ -16,7 +12,7 @@ import {
 import type { Region } from './region.ts';
 import type { Description } from './state.ts';
 import { slidingWindowTerms } from './terms.ts';
-import { takenAtFirst, type WindowChange, WindowLimiter } from './window.ts';
+import { createWindow, type WindowChange, WindowLimiter } from './window.ts';
 
 const DEFAULT_SLOTS = 10;
 
@@ -78,7 +74,7 @@ export class SlidingWindow extends WindowLimiter<'sliding-window'> {
   readonly maxLimit: number;
 
   private constructor(opened: OpenLimiter<'sliding-window'>) {
-    super(checkMade(new.target, opened, 'cell'), openWindow(opened.cell, opened.kernel));
+    super(opened);
     const { slots, maxLimit } = boundsOf(opened.cell);
     this.slots = slots;
     this.maxLimit = maxLimit;
@@ -91,16 +87,8 @@ export class SlidingWindow extends WindowLimiter<'sliding-window'> {
    * @throws RateLimitError `ERR_REGION_FULL` if `region` has no room.
    */
   static create(options: SlidingWindowOptions): SlidingWindow {
-    const { limit, intervalMs, slots = DEFAULT_SLOTS, initial } = checkOptions(options, OPTIONS);
-    const kind = 'sliding-window';
-    const { maxLimit = Math.max(1, checkLimit(kind, limit)) } = options;
-    const window = checkWindowLimit(kind, { limit, intervalMs, slots, maxLimit });
-    const taken = takenAtFirst(limit, initial);
-    const { clock, region, stats, kernel } = checkShared(options);
-    const originTicks = clockTicks(clock.now());
-    const counted = { originTicks, word: firstSlotWord(maxLimit), taken };
-    const cell = createWindowCell({ kind, limit: window, ...counted, stats, region });
-    return new SlidingWindow({ kind, cell, clock, kernel });
+    const { slots = DEFAULT_SLOTS, maxLimit } = checkOptions(options, OPTIONS);
+    return new SlidingWindow(createWindow('sliding-window', options, { slots, maxLimit }));
   }
 
   /**

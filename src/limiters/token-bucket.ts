@@ -26,6 +26,7 @@ import {
 import type { Region } from './region.ts';
 import type { Description } from './state.ts';
 import { tokenBucketTerms } from './terms.ts';
+import { announce } from './waiting.ts';
 
 /** Options of {@link TokenBucket.create}. */
 export type TokenBucketOptions = BucketLimit &
@@ -150,6 +151,6 @@ export class TokenBucket extends Bucket<'token-bucket'> {
       () => clock.now(),
       (inForce) => changedSchedule(inForce, change),
     );
-    this.announce();
+    announce(this);
   }
 }

@@ -2,12 +2,10 @@ import { RateLimitError } from '../errors.ts';
 import { checkOptions, type Known } from '../known-options.ts';
 import type { Alarm, SharedEvent } from '../memory/event.ts';
 import { checkFlag, checkNumber, checkSpanMs } from '../options.ts';
-import { sleepOrWake } from '../time/agenda.ts';
-import type { BlockingSleepOptions, Clock, Precision, SleepOptions } from '../time/clock.ts';
+import type { BlockingSleepOptions, Clock } from '../time/clock.ts';
 import { preciseByDefault } from '../time/precise.ts';
-import type { Waited, WaitOptions } from './limiter.ts';
+import type { Limiter, Waited, WaitOptions } from './limiter.ts';
 import { refused } from './refused.ts';
-import type { Reservation } from './reservation.ts';
 
 /** Checked wait options with defaults. */
 export interface Wait {
@@ -140,31 +138,15 @@ export interface Watch {
   readonly alarm: Alarm;
 }
 
+/** Wakes the waiting callers of all threads after a change, to look again. */
+export function announce(limiter: { readonly changes: SharedEvent; readonly clock: Clock }): void {
+  limiter.changes.fire();
+  limiter.clock.rouse?.();
+}
+
 /** Call this before reading the limit, so that no change in between is missed. */
 export function watch(changes: SharedEvent): Watch {
   return { changes, alarm: changes.alarm() };
-}
-
-/**
- * Resolves with true when the reservation is due; with false if that moves past the deadline. For
- * callers without a line.
- */
-export async function sleepUntilDue(
-  clock: Clock,
-  changes: SharedEvent,
-  reservation: Reservation,
-  deadlineUs: number,
-  options: SleepOptions,
-): Promise<boolean> {
-  for (;;) {
-    const alarm = changes.alarm();
-    // Read the clock first: tokens due by then stay due, whatever changes afterwards.
-    const nowUs = clock.now();
-    const { dueUs } = reservation;
-    if (dueUs <= nowUs) return true;
-    if (dueUs > deadlineUs) return false;
-    await sleepOrWake(clock, dueUs, options, (wake) => changes.listen(alarm, wake));
-  }
 }
 
 /** A thread may end between changing a limit and firing the event, so look again after this time. */
@@ -182,24 +164,6 @@ export function sleepOrLook(
   else clock.sleepSync(lookUs, { ...options, strict: false });
 }
 
-/** Blocks the thread until the reservation is due; false if that moves past the deadline. */
-export function sleepUntilDueSync(
-  clock: Clock,
-  changes: SharedEvent,
-  reservation: Reservation,
-  deadlineUs: number,
-  { strict, precise }: Precision,
-): boolean {
-  for (;;) {
-    const alarm = changes.alarm();
-    const nowUs = clock.now();
-    const { dueUs } = reservation;
-    if (dueUs <= nowUs) return true;
-    if (dueUs > deadlineUs) return false;
-    sleepOrLook(clock, nowUs, dueUs, { strict, precise, alarm });
-  }
-}
-
 /** The retry instant while the limit is 0: only a change can let a retry succeed. */
 export const NO_INSTANT_US = Number.MAX_VALUE;
 
@@ -215,15 +179,14 @@ export interface Refusal {
 }
 
 /** A limiter that cannot reserve ahead, as its waiters see it. */
-export interface Source {
-  /** Takes `n` tokens and returns undefined, or takes none. */
+export interface Source extends Pick<Limiter, 'clock' | 'limit' | 'timeUntil'> {
+  /** Takes `n` tokens and returns undefined, or takes none. @internal */
   attempt(n: number): Refusal | undefined;
-  /** The refusal that an attempt would meet now; its instant may have passed. Takes nothing. */
+  /**
+   * The refusal that an attempt would meet now; its instant may have passed. Takes nothing.
+   * @internal
+   */
   look(n: number): Refusal;
-  /** The most tokens that one call can ever take. */
-  readonly limit: number;
-  /** The limiter, for messages about refusals. */
-  readonly limiter: { timeUntil(tokens: number): number };
 }
 
 /** Pauses, in microseconds, after attempts that failed although the tokens seemed available. */
@@ -246,11 +209,11 @@ export class Pauses {
 
 /** Blocks the thread until an attempt succeeds; returns false if that would exceed the timeout. */
 export function waitHere(
-  clock: Clock,
   source: Source,
   n: number,
   { timeoutMs, strict, precise }: Omit<Wait, 'maxWaiting' | 'signal'>,
 ): boolean {
+  const { clock } = source;
   const deadlineUs = clock.now() + timeoutMs * 1000;
   const pauses = new Pauses();
   for (;;) {
@@ -259,7 +222,7 @@ export function waitHere(
     if (refusal.retryAtUs === Number.POSITIVE_INFINITY) throw exceeds(n, source.limit);
     const nowUs = clock.now();
     const retryAtUs = pauses.retryAtUs(refusal, nowUs);
-    if (retryAtUs > deadlineUs) return refused(source.limiter, n);
+    if (retryAtUs > deadlineUs) return refused(source, n);
     sleepOrLook(clock, nowUs, retryAtUs, { strict, precise, alarm: refusal.watch?.alarm });
   }
 }

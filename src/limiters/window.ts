@@ -1,20 +1,42 @@
 import type { Receipt } from '../kernel/bucket/kernel.ts';
-import { windowChanges } from '../kernel/window/cell.ts';
-import type { ClockReader, WindowKernel } from '../kernel/window/host.ts';
-import type { Change } from '../kernel/window/limit.ts';
+import { createWindowCell, windowChanges } from '../kernel/window/cell.ts';
+import { type ClockReader, openWindow, type WindowKernel } from '../kernel/window/host.ts';
+import {
+  type Change,
+  checkLimit,
+  checkWindowLimit,
+  clockTicks,
+  firstSlotWord,
+  LOG_EPOCH_TICKS,
+  type WindowKind,
+} from '../kernel/window/limit.ts';
 import { checkOptions, type Known } from '../known-options.ts';
 import { identityOf } from '../memory/cell.ts';
 import type { SharedEvent } from '../memory/event.ts';
 import type { KernelName } from '../memory/handle.ts';
-import type { CellKind } from '../memory/layout.ts';
-import { checkNumber } from '../options.ts';
+import { checkFlag, checkMade, checkNumber } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
 import type { BlockingWaitOptions, Part, Takeback, Waited, WaitOptions } from './limiter.ts';
 import { Line } from './line.ts';
-import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
+import {
+  checkShared,
+  handleOf,
+  type LimiterHandle,
+  type OpenLimiter,
+  type SharedOptions,
+} from './opening.ts';
 import { refused } from './refused.ts';
 import { type Decision, Described, decisionOf, type LimiterStats, statsOf } from './state.ts';
-import { checkWait, NO_INSTANT_US, type Source, type Watch, waitHere, watch } from './waiting.ts';
+import {
+  announce,
+  checkWait,
+  NO_INSTANT_US,
+  type Refusal,
+  type Source,
+  type Watch,
+  waitHere,
+  watch,
+} from './waiting.ts';
 
 /** Reads a clock and keeps the latest reading. */
 export class Reading implements ClockReader {
@@ -45,9 +67,47 @@ export interface WindowChange {
   readonly intervalMs?: number;
 }
 
-/** The number of tokens that are not available at creation. */
-export function takenAtFirst(limit: number, initial: unknown = limit): number {
-  return limit - checkNumber('initial', initial, { min: 0, max: limit, integer: true });
+/** The options common to windows and logs. */
+interface WindowOptions extends SharedOptions {
+  readonly limit: number;
+  readonly intervalMs: number;
+  readonly initial?: number;
+}
+
+/** The options of one kind: a window has 1 slot, and its largest limit is its limit, by default. */
+interface OwnOptions {
+  readonly slots?: number;
+  readonly maxLimit?: number | undefined;
+  readonly allowDoubleBurst?: boolean | undefined;
+}
+
+/**
+ * Creates a window or log.
+ *
+ * @throws RangeError, TypeError for an invalid option, naming it.
+ */
+export function createWindow<Kind extends WindowKind>(
+  kind: Kind,
+  options: WindowOptions,
+  own: OwnOptions,
+): OpenLimiter<Kind> {
+  const { limit: most, intervalMs, initial = most } = options;
+  const { slots = 1, maxLimit = Math.max(1, checkLimit(kind, most)) } = own;
+  const limit = checkWindowLimit(kind, { limit: most, intervalMs, slots, maxLimit });
+  const taken = most - checkNumber('initial', initial, { min: 0, max: most, integer: true });
+  const allowDoubleBurst = checkFlag('allowDoubleBurst', own.allowDoubleBurst, false);
+  const { clock, region, stats, kernel } = checkShared(options);
+  const cell = createWindowCell({
+    kind,
+    limit,
+    originTicks: clockTicks(clock.now()) - (kind === 'sliding-log' ? LOG_EPOCH_TICKS : 0),
+    word: kind === 'sliding-window' ? firstSlotWord(maxLimit) : 0n,
+    taken,
+    allowDoubleBurst,
+    stats,
+    region,
+  });
+  return { kind, cell, clock, kernel };
 }
 
 const CHANGE: Known<WindowChange> = { limit: true, intervalMs: true };
@@ -57,7 +117,10 @@ const CHANGE: Known<WindowChange> = { limit: true, intervalMs: true };
  * and takes nothing; more than the limit is never admitted. A limit of 0 admits nothing. A negative,
  * fractional or infinite `n` throws a RangeError, a non-numeric one a TypeError.
  */
-export abstract class WindowLimiter<Kind extends CellKind> extends Described implements Part {
+export abstract class WindowLimiter<Kind extends WindowKind>
+  extends Described
+  implements Part, Source
+{
   /** The clock, the same one for all threads of this limiter. */
   readonly clock: Clock;
   /** @internal */
@@ -66,37 +129,17 @@ export abstract class WindowLimiter<Kind extends CellKind> extends Described imp
   readonly #kernel: WindowKernel;
   /** @internal */
   protected readonly reading: Reading;
-  readonly #source: Source;
   readonly #line: Line;
 
-  protected constructor(opened: OpenLimiter<Kind>, kernel: WindowKernel) {
+  protected constructor(opened: OpenLimiter<Kind>) {
+    const { cell, clock, kernel } = checkMade(new.target, opened, 'cell');
     super();
     this.#opened = opened;
-    this.#kernel = kernel;
-    this.clock = opened.clock;
-    const reading = new Reading(opened.clock);
-    const changes = windowChanges(opened.cell);
-    this.reading = reading;
-    this.changes = changes;
-    const refusal = (waitUs: number, watched: Watch) => {
-      const retryAtUs = kernel.metLimit === 0 ? NO_INSTANT_US : reading.us + waitUs;
-      return { retryAtUs, watch: watched };
-    };
-    this.#source = {
-      limiter: this,
-      get limit() {
-        return kernel.limit;
-      },
-      attempt(n) {
-        const watched = watch(changes);
-        return kernel.take(n, reading) ? undefined : refusal(kernel.waitUs, watched);
-      },
-      look(n) {
-        const watched = watch(changes);
-        return refusal(kernel.timeUntil(n, reading), watched);
-      },
-    };
-    this.#line = new Line(opened.clock, this.#source);
+    this.#kernel = openWindow(cell, kernel);
+    this.clock = clock;
+    this.reading = new Reading(clock);
+    this.changes = windowChanges(cell);
+    this.#line = new Line(this);
   }
 
   /** Send this to another thread and pass it to `attach` there. */
@@ -127,13 +170,7 @@ export abstract class WindowLimiter<Kind extends CellKind> extends Described imp
       ...(intervalMs === undefined ? {} : { intervalMs }),
     };
     this.#kernel.reconfigure(given, this.reading);
-    this.wakeWaiters();
-  }
-
-  /** @internal */
-  protected wakeWaiters(): void {
-    this.changes.fire();
-    this.clock.rouse?.();
+    announce(this);
   }
 
   /** Takes `n` tokens now and returns true, or takes none and returns false. */
@@ -157,6 +194,23 @@ export abstract class WindowLimiter<Kind extends CellKind> extends Described imp
   }
 
   /** @internal */
+  attempt(n: number): Refusal | undefined {
+    const watched = watch(this.changes);
+    return this.take(n) ? undefined : this.#refusal(this.#kernel.waitUs, watched);
+  }
+
+  /** @internal */
+  look(n: number): Refusal {
+    const watched = watch(this.changes);
+    return this.#refusal(this.#kernel.timeUntil(n, this.reading), watched);
+  }
+
+  #refusal(waitUs: number, watched: Watch): Refusal {
+    const retryAtUs = this.#kernel.metLimit === 0 ? NO_INSTANT_US : this.reading.us + waitUs;
+    return { retryAtUs, watch: watched };
+  }
+
+  /** @internal */
   receipt(): Receipt {
     return this.#kernel.receipt();
   }
@@ -169,7 +223,7 @@ export abstract class WindowLimiter<Kind extends CellKind> extends Described imp
   /** Puts back tokens and wakes waiting callers. @internal */
   protected putBack(n: number): number {
     const returned = this.#kernel.returnTokens(checkWhole(n), this.reading);
-    if (returned > 0) this.wakeWaiters();
+    if (returned > 0) announce(this);
     return returned;
   }
 
@@ -229,7 +283,7 @@ export abstract class WindowLimiter<Kind extends CellKind> extends Described imp
    * @throws RateLimitError `ERR_EXCEEDS_BURST` if `n` exceeds a limit above 0.
    */
   waitSync(n = 1, options: BlockingWaitOptions = {}): boolean {
-    return waitHere(this.clock, this.#source, checkWhole(n), checkWait(options));
+    return waitHere(this, checkWhole(n), checkWait(options));
   }
 
   /**

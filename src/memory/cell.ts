@@ -86,10 +86,7 @@ export function openCell(
   bytes: number,
 ): CellPlace {
   const place = { region, offset, bytes };
-  if (!region.holds(offset, bytes)) {
-    throw new HandleError('ERR_REGION_INVALID', `no ${kind} is at offset ${offset}`);
-  }
-  if (!isKind(region, offset, NUMBERS[kind])) {
+  if (!(region.holds(offset, bytes) && isKind(region, offset, NUMBERS[kind]))) {
     throw new HandleError('ERR_REGION_INVALID', `no ${kind} is at offset ${offset}`);
   }
   if (nonceOf(place) !== nonce) {

@@ -1,7 +1,7 @@
 import type { CallOutcome } from '../limiters/adaptation.ts';
 import { takesToo } from '../limiters/meeting.ts';
+import { type Linked, Row } from '../limiters/row.ts';
 import type { SharedEvent } from '../memory/event.ts';
-import { DoubleEnded } from './double-ended.ts';
 import { type Lane, Lanes, type PermitSource } from './lanes.ts';
 import { type TaskLimiter, type TokenPromise, Tokens } from './tokens.ts';
 
@@ -18,6 +18,11 @@ export interface Bounds {
   readonly semaphore: PermitSource | undefined;
   /** The most calls that can run at once. Read on every use. */
   readonly places?: () => number;
+}
+
+/** A promised token in its queue. */
+interface Promised extends Linked<Promised> {
+  readonly token: TokenPromise;
 }
 
 /** Receives the outcome of a request for a token or a permit. */
@@ -43,7 +48,7 @@ export class Admission {
   /** Whether no one else can use the lanes, so that a token may be promised for each. */
   readonly #hasOwnLanes: boolean;
   /** Tokens in the order in which they are due. */
-  readonly #promised = new DoubleEnded<TokenPromise>();
+  readonly #promised = new Row<Promised>();
   /** Whether there was a lane, but no token. */
   #isShortOfTokens = false;
   /** Since when the first token has been due without a lane; undefined if it has not. */
@@ -58,7 +63,11 @@ export class Admission {
     this.#hasOwnLanes = semaphore === undefined && Number.isFinite(places());
     this.#lanes = new Lanes(places, semaphore, onReady, onFailure);
     const lost = (token: TokenPromise, reason: unknown) => {
-      if (this.#promised.remove(token)) onFailure(reason);
+      let lost = this.#promised.head;
+      while (lost !== undefined && lost.token !== token) lost = lost.behind;
+      if (lost === undefined) return;
+      this.#promised.remove(lost);
+      onFailure(reason);
     };
     this.#tokens = limiter && new Tokens(limiter, onReady, lost);
   }
@@ -75,20 +84,20 @@ export class Admission {
 
   /** When to look again; Infinity if only other events matter. */
   get lookUs(): number {
-    const { first } = this.#promised;
-    if (first === undefined) return Number.POSITIVE_INFINITY;
-    if (this.#stuckUs === undefined) return first.dueUs;
+    const { head } = this.#promised;
+    if (head === undefined) return Number.POSITIVE_INFINITY;
+    if (this.#stuckUs === undefined) return head.token.dueUs;
     return this.#isLapsed ? Number.POSITIVE_INFINITY : this.#stuckUs + STUCK_US;
   }
 
   /** A lane and a token for a call that starts now, if both are there. */
   take(nowUs: number): readonly [Lane] | undefined {
-    const { first: token } = this.#promised;
-    if (token === undefined) {
+    const { head } = this.#promised;
+    if (head === undefined) {
       this.#endStuck();
       return this.#takeBoth();
     }
-    if (token.dueUs > nowUs) {
+    if (head.token.dueUs > nowUs) {
       this.#endStuck();
       return undefined;
     }
@@ -99,7 +108,7 @@ export class Admission {
       if (nowUs >= this.#stuckUs + STUCK_US) this.#lapse();
     } else {
       this.#endStuck();
-      this.#promised.shift();
+      this.#promised.remove(head);
     }
     return lane;
   }
@@ -126,11 +135,22 @@ export class Admission {
    * gave its token back could find the tokens gone whenever it gets a permit.
    */
   #lapse(): void {
-    while (this.#promised.length > 1) this.#promised.pop()?.putBack();
+    this.#putBack(1);
     if (this.#isLapsed) return;
     this.#isLapsed = true;
-    if (this.#tokens?.canReserve && this.#promised.first?.putBack() === true)
-      this.#promised.shift();
+    const { head } = this.#promised;
+    if (head !== undefined && this.#tokens?.canReserve && head.token.putBack() === true) {
+      this.#promised.remove(head);
+    }
+  }
+
+  /** Returns the latest tokens until `left` are left. */
+  #putBack(left: number): void {
+    while (this.#promised.length > left) {
+      const tail = this.#promised.tail as Promised; // one is left
+      this.#promised.remove(tail);
+      tail.token.putBack();
+    }
   }
 
   /**
@@ -143,14 +163,14 @@ export class Admission {
     if (this.#isWaiting(nowUs) || !this.#isWanted(nowUs)) return false;
     const token = this.#tokens?.promise(maxWaitMs);
     if (token === undefined) return undefined;
-    this.#promised.push(token);
+    this.#promised.add({ token, ahead: undefined, behind: undefined });
     return true;
   }
 
   /** Whether a call waits in the queue of a limiter that cannot reserve. */
   #isWaiting(nowUs: number): boolean {
-    const { first } = this.#promised;
-    return first !== undefined && this.#tokens?.canReserve === false && first.dueUs > nowUs;
+    const { head } = this.#promised;
+    return head !== undefined && this.#tokens?.canReserve === false && head.token.dueUs > nowUs;
   }
 
   #isWanted(nowUs: number): boolean {
@@ -169,15 +189,15 @@ export class Admission {
    * False if the first has been due for long: then calls wait for lanes.
    */
   #isLosing(nowUs: number): boolean {
-    const { first } = this.#promised;
-    if (first === undefined || !this.#tokens?.canReserve) return false;
+    const { head } = this.#promised;
+    if (head === undefined || !this.#tokens?.canReserve) return false;
     if (this.#hasOwnLanes && this.#tokens.rate <= TIMER_TICKS_PER_S) return false;
-    return first.dueUs > nowUs - AHEAD_US && this.#tokens.isFullWithin(AHEAD_US / 1000);
+    return head.token.dueUs > nowUs - AHEAD_US && this.#tokens.isFullWithin(AHEAD_US / 1000);
   }
 
   /** Returns promises beyond the number of waiting calls: the latest first, which is exact. */
   trim(waiting: number): void {
-    while (this.#promised.length > waiting) this.#promised.pop()?.putBack();
+    this.#putBack(waiting);
     if (waiting > 0) return;
     this.#endStuck();
     this.#isShortOfTokens = false;

@@ -1,3 +1,4 @@
+import { RateLimitError } from '../errors.ts';
 import type { Timed } from '../time/heap.ts';
 import type { Queued } from './fair-queue.ts';
 import type { Flow } from './level.ts';
@@ -23,6 +24,22 @@ export interface ThrottleStats {
 
 /** The final state of a call. */
 export type Outcome = Exclude<keyof ThrottleStats, 'waiting' | 'running'>;
+
+/** The error of a call that cannot start because of a close. */
+export function throttleClosed(): RateLimitError {
+  return new RateLimitError('ERR_THROTTLE_CLOSED', 'closed before the call could start');
+}
+
+const OUTCOMES: Partial<Record<RateLimitError['code'], Outcome>> = {
+  ERR_QUEUE_FULL: 'refused',
+  ERR_THROTTLE_CLOSED: 'refused',
+  ERR_RATE_LIMIT_TIMEOUT: 'timedOut',
+};
+
+/** The outcome of a call that cannot start, by the error. */
+export function outcomeOf(error: unknown): Outcome {
+  return (error instanceof RateLimitError && OUTCOMES[error.code]) || 'failed';
+}
 
 /** How a dispatcher handles its calls. */
 export interface Work<Job> {

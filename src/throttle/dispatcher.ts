@@ -1,10 +1,20 @@
+import { RateLimitError } from '../errors.ts';
 import type { CallOutcome } from '../limiters/adaptation.ts';
 import { outcomeBy } from '../limiters/permit.ts';
 import { timedOut } from '../limiters/waiting.ts';
+import { WORK_PER_TURN } from '../time/agenda.ts';
 import type { Clock } from '../time/clock.ts';
 import { Admission, type Bounds } from './admission.ts';
-import { type Call, newCall, type Outcome, Runner, type ThrottleStats, type Work } from './call.ts';
-import { Entrance, outcomeOf } from './entrance.ts';
+import {
+  type Call,
+  newCall,
+  type Outcome,
+  outcomeOf,
+  Runner,
+  type ThrottleStats,
+  throttleClosed,
+  type Work,
+} from './call.ts';
 import type { Lane } from './lanes.ts';
 import type { Key } from './level.ts';
 import { Looks } from './looks.ts';
@@ -41,9 +51,6 @@ export class Idleness {
   }
 }
 
-/** Calls started before the event loop turns to other work. */
-const MOST_AT_A_TIME = 256;
-
 /**
  * Starts calls in the order of a fair queue, as an {@link Admission} allows. All waiting calls
  * share one sleeper, and all that are due start together.
@@ -53,16 +60,17 @@ const MOST_AT_A_TIME = 256;
 export class Dispatcher<Job> {
   readonly #clock: Clock;
   readonly #work: Work<Job>;
+  readonly #maxQueue: number;
   readonly #timeoutMs: number;
   readonly #outcomeOf: DispatcherOptions['outcomeOf'];
   readonly #waiting: WaitingCalls<Job>;
   readonly #admission: Admission;
   readonly #runner: Runner<Job>;
   readonly #looks: Looks;
-  readonly #entrance: Entrance;
   readonly #idleness: Idleness;
   /** The deadline for the latest promised token. */
   #neededUs = Number.POSITIVE_INFINITY;
+  #isClosed = false;
   #isAdvancing = false;
   /** Whether calls wait, or waited at the last look. */
   #hasWaited = false;
@@ -74,9 +82,9 @@ export class Dispatcher<Job> {
     this.#outcomeOf = outcomeOf;
     this.#work = work;
     this.#clock = clock;
+    this.#maxQueue = maxQueue;
     this.#timeoutMs = timeoutMs;
     this.#runner = new Runner(work);
-    this.#entrance = new Entrance(maxQueue);
     this.#idleness = new Idleness(() => this.#waiting.length === 0 && this.#runner.running === 0);
     this.#waiting = new WaitingCalls(weightOf);
     this.#admission = new Admission(bounds, {
@@ -118,7 +126,7 @@ export class Dispatcher<Job> {
 
   /** Refuses later calls. Waiting calls may still start. */
   close(): void {
-    this.#entrance.close();
+    this.#isClosed = true;
   }
 
   /** Resolves when no call waits or runs. */
@@ -133,8 +141,18 @@ export class Dispatcher<Job> {
     this.#settle();
   }
 
+  #checkOpen(): void {
+    if (this.#isClosed) throw throttleClosed();
+  }
+
+  #checkRoom(): void {
+    if (this.#waiting.length < this.#maxQueue) return;
+    const message = `the queue is full: maxQueue is ${this.#maxQueue}`;
+    throw new RateLimitError('ERR_QUEUE_FULL', message);
+  }
+
   #accept(call: Call<Job>, priority: number, key: Key): void {
-    this.#entrance.checkOpen();
+    this.#checkOpen();
     const abort = call.signal && abortOf(call.signal);
     if (abort !== undefined) {
       this.#runner.end(call, abort[0], 'aborted');
@@ -145,12 +163,13 @@ export class Dispatcher<Job> {
       this.#run(call, lane[0]);
       return;
     }
-    this.#entrance.checkRoom(this.#waiting.length);
+    this.#checkRoom();
     if (this.#timeoutMs === 0) throw timedOut(1, 0);
     if (this.#work.onDelay !== undefined) {
       this.#work.onDelay(call.job);
       // The callback may have closed or filled the queue.
-      this.#entrance.check(this.#waiting.length);
+      this.#checkOpen();
+      this.#checkRoom();
     }
     this.#hasWaited = true;
     this.#waiting.add(call, priority, key, this.#onAbort);
@@ -197,7 +216,7 @@ export class Dispatcher<Job> {
     // A function that starts may make another call.
     if (this.#isAdvancing) return 1;
     this.#isAdvancing = true;
-    let left = MOST_AT_A_TIME;
+    let left = WORK_PER_TURN;
     try {
       this.#looks.watch(this.#admission.changes);
       // Read the clock first: tokens due by then stay due, whatever changes afterwards. If it reads
@@ -210,7 +229,7 @@ export class Dispatcher<Job> {
       this.#isAdvancing = false;
     }
     this.#plan(left === 0);
-    return MOST_AT_A_TIME - left + 1;
+    return WORK_PER_TURN - left + 1;
   }
 
   /** Starts a call if a lane and a token are due. */

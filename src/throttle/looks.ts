@@ -1,30 +1,14 @@
 import type { SharedEvent } from '../memory/event.ts';
-import { Agenda, type Appointment } from '../time/agenda.ts';
+import { Agenda, type Appointment, appointment } from '../time/agenda.ts';
 import type { Clock, Precision } from '../time/clock.ts';
 
-/** When a dispatcher looks at its calls again: a movable appointment with the clock. */
-class Look {
-  readonly #agenda: Agenda;
-  readonly #appointment: Appointment;
+/** Plans a look, which keeps the event loop alive; undefined cancels it. */
+type Plan = (atUs: number | undefined) => void;
 
-  constructor(clock: Clock, precision: Precision, { keep, fail }: Looker) {
-    this.#agenda = Agenda.of(clock, precision);
-    this.#appointment = {
-      atUs: 0,
-      place: -1,
-      order: 0,
-      keep: () => keep(this.#appointment.atUs),
-      fail,
-    };
-  }
-
-  /** Plans the look, which keeps the event loop alive; undefined cancels it. */
-  plan(atUs: number | undefined): void {
-    const { place, atUs: plannedUs } = this.#appointment;
-    if (atUs === undefined) {
-      if (place >= 0) this.#agenda.drop(this.#appointment);
-    } else if (place < 0 || plannedUs !== atUs) this.#agenda.set(this.#appointment, atUs);
-  }
+function planner(clock: Clock, precision: Precision, { keep, fail }: Looker): Plan {
+  const agenda = Agenda.of(clock, precision);
+  const look: Appointment = appointment(() => keep(look.atUs), fail);
+  return (atUs) => (atUs === undefined ? agenda.drop(look) : agenda.set(look, atUs));
 }
 
 /** Called when it is time to look, or when a look throws. */
@@ -35,21 +19,21 @@ export interface Looker {
 
 /** A dispatcher's looks: at the first due token, at the first deadline, and at each change. */
 export class Looks {
-  readonly #due: Look;
-  readonly #late: Look;
+  readonly #planDue: Plan;
+  readonly #planLate: Plan;
   readonly #keep: (atUs: number) => number;
   #unwatch: (() => void) | undefined;
 
   constructor(clock: Clock, looker: Looker) {
     this.#keep = looker.keep;
-    this.#due = new Look(clock, {}, looker);
-    this.#late = new Look(clock, { precise: false }, looker);
+    this.#planDue = planner(clock, {}, looker);
+    this.#planLate = planner(clock, { precise: false }, looker);
   }
 
   /** Plans the looks; undefined cancels one. */
   plan(dueUs: number | undefined, lateUs: number | undefined): void {
-    this.#due.plan(dueUs);
-    this.#late.plan(lateUs);
+    this.#planDue(dueUs);
+    this.#planLate(lateUs);
   }
 
   /** Looks at the next change of the limit. Call this before reading any due instant. */

@@ -111,7 +111,8 @@ export function checkBounds({
   return { ...checked, clock, maxQueue, timeoutMs, weightOf, outcomeOf };
 }
 
-function perCall<Args extends readonly unknown[], T>(
+/** The value of an option for each call. Values are checked when they are known. */
+export function perCall<Args extends readonly unknown[], T>(
   option: PerCall<Args, T>,
   check: (value: T) => T,
 ): (...args: Args) => T {

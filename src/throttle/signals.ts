@@ -1,13 +1,5 @@
 import { shown } from '../options.ts';
-import { onAbort } from '../time/on-abort.ts';
-
-/** The parts of an AbortSignal used here, as other libraries may declare it. */
-interface Target {
-  readonly aborted?: boolean;
-  readonly reason?: unknown;
-  addEventListener(type: 'abort', listener: () => void, options?: { once: boolean }): void;
-  removeEventListener(type: 'abort', listener: () => void): void;
-}
+import { type Abortable, onAbort } from '../time/on-abort.ts';
 
 interface Emitter {
   once(type: 'abort', listener: () => void): unknown;
@@ -15,7 +7,7 @@ interface Emitter {
 }
 
 /** An AbortSignal, or an EventEmitter, which pools accept too. */
-export type Signal = Target | Emitter;
+export type Signal = Abortable | Emitter;
 
 /** Returns `[reason]` if the signal has aborted. */
 export function abortOf(signal: Signal): readonly [unknown] | undefined {

@@ -1,13 +1,13 @@
 import { checkOptions, joined, type Known } from '../known-options.ts';
 import { shown } from '../options.ts';
-import type { ThrottleStats, Work } from './call.ts';
+import { type ThrottleStats, throttleClosed, type Work } from './call.ts';
 import { Dispatcher } from './dispatcher.ts';
-import { throttleClosed } from './entrance.ts';
 import {
   type BoundOptions,
   checkBounds,
   checkCalls,
   type PerCall,
+  perCall,
   QUEUE_OPTIONS,
   type QueueOptions,
 } from './options.ts';
@@ -113,7 +113,7 @@ export function throttled<This, Args extends readonly unknown[], Result>(
   checkOptions<ThrottledOptions<Args>>(options, OPTIONS);
   const bounds = checkBounds(options);
   const { priorityOf, keyOf, onDelay } = checkCalls(options);
-  const signalOf = checkSignals(options.signal);
+  const signalOf = perCall<Args, AbortSignal | undefined>(options.signal, checkSignal);
   const work: Work<Invocation<This, Args>> = {
     start: (call) => Reflect.apply(fn, call.self, call.args),
     ...(onDelay && { onDelay: ({ args }) => onDelay(...args) }),
@@ -137,12 +137,4 @@ export function throttled<This, Args extends readonly unknown[], Result>(
     close: { value: async (closing?: CloseOptions) => close(dispatcher, closing) },
   };
   return Object.defineProperties(throttledFn, members) as Throttled<This, Args, Result>;
-}
-
-function checkSignals<Args extends readonly unknown[]>(
-  signal: ThrottledOptions<Args>['signal'],
-): (...args: Args) => AbortSignal | undefined {
-  if (typeof signal === 'function') return (...args) => checkSignal(signal(...args));
-  checkSignal(signal);
-  return () => signal;
 }

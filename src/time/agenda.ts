@@ -13,8 +13,15 @@ export interface Appointment extends Timed {
   fail(reason: unknown): void;
 }
 
-/** Appointments kept in one turn of the event loop: well below a millisecond of work. */
-const WORK_PER_TURN = 256;
+/** An appointment that no agenda has yet. */
+export function appointment(keep: () => number, fail: (reason: unknown) => void): Appointment {
+  return { atUs: 0, place: -1, order: 0, keep, fail };
+}
+
+function nothing(): void {}
+
+/** Callers served in one turn of the event loop: well below a millisecond of work. */
+export const WORK_PER_TURN = 256;
 
 /**
  * All that this thread waits for on one clock, which has one sleeper for it. Appointments that are
@@ -57,6 +64,7 @@ export class Agenda {
 
   /** Adds or moves an appointment. It is never kept within this call. */
   set(appointment: Appointment, atUs: number): void {
+    if (appointment.place >= 0 && appointment.atUs === atUs) return;
     this.#heap.remove(appointment);
     appointment.atUs = atUs;
     this.#heap.add(appointment);
@@ -144,18 +152,15 @@ export class Agenda {
  * cancels it.
  */
 export function onInstant(clock: Clock, atUs: number, listener: () => void): () => void {
-  if (atUs === Number.POSITIVE_INFINITY) return () => undefined;
+  if (atUs === Number.POSITIVE_INFINITY) return nothing;
   const agenda = Agenda.of(clock, {});
-  const keep = () => {
+  const instant = appointment(() => {
     listener();
     return 1;
-  };
-  const appointment: Appointment = { atUs, place: -1, order: 0, keep, fail: () => undefined };
-  agenda.set(appointment, atUs);
-  return () => agenda.drop(appointment);
+  }, nothing);
+  agenda.set(instant, atUs);
+  return () => agenda.drop(instant);
 }
-
-const nothing = () => undefined;
 
 /**
  * Sleeps until the clock reaches `untilUs` or the `wake` passed to `subscribe` is called. When the
@@ -186,11 +191,10 @@ export function sleepOrWake(
       end();
       reject(reason);
     };
-    const keep = () => {
+    const sleeper = appointment(() => {
       wake();
       return 1;
-    };
-    const sleeper: Appointment = { atUs: untilUs, place: -1, order: 0, keep, fail };
+    }, fail);
     const unlink = onAbort(signal, fail);
     const unsubscribe = subscribe(wake);
     agenda.set(sleeper, untilUs);

@@ -1,8 +1,8 @@
 /** The parts of an AbortSignal used here, as other libraries may declare it. */
-interface Abortable {
+export interface Abortable {
   readonly aborted?: boolean;
   readonly reason?: unknown;
-  addEventListener(type: 'abort', listener: () => void, options: { once: true }): void;
+  addEventListener(type: 'abort', listener: () => void, options?: { once: boolean }): void;
   removeEventListener(type: 'abort', listener: () => void): void;
 }
 

@@ -1,11 +1,14 @@
 import { ManualClock, Region, TokenBucket } from '../../src/index.ts';
-import { openBucketCell } from '../../src/kernel/bucket/cell.ts';
+import { changesOf, openBucketCell } from '../../src/kernel/bucket/cell.ts';
 import type { BucketEngine } from '../../src/kernel/bucket/engine.ts';
 import { HostedBucket } from '../../src/kernel/bucket/host.ts';
 import { continuous } from '../../src/kernel/bucket/schedule.ts';
 import { BucketCalls } from '../../src/limiters/bucket-calls.ts';
 import { Lease } from '../../src/limiters/lease.ts';
-import { type CellPlace, nonceOf } from '../../src/memory/cell.ts';
+import type { Description } from '../../src/limiters/state.ts';
+import { Waiters } from '../../src/limiters/waiting.ts';
+import { type CellPlace, identityOf, nonceOf } from '../../src/memory/cell.ts';
+import type { SharedEvent } from '../../src/memory/event.ts';
 import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
 import { type ExploredKernel, exploredEngine } from './explored-kernel.ts';
 import type { Operation, Subject } from './subject.ts';
@@ -23,6 +26,9 @@ export function create(setup: string): SharedArrayBuffer {
 /** A bucket like those of TokenBucket, but with a given kernel. */
 class LeasedBucket extends BucketCalls {
   readonly kernel: HostedBucket;
+  readonly changes: SharedEvent;
+  readonly identity: string;
+  protected readonly waiters = new Waiters();
   readonly #place: CellPlace;
 
   constructor(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics') {
@@ -31,12 +37,18 @@ class LeasedBucket extends BucketCalls {
     const offset = REGION_HEADER_BYTES;
     const nonce = nonceOf({ region, offset, bytes: 0 });
     this.#place = openBucketCell(region, offset, 'token-bucket', nonce);
+    this.changes = changesOf(this.#place);
+    this.identity = identityOf(this.#place);
     const opened = exploredEngine<BucketEngine>('buckets', kernel, region);
     this.kernel = new HostedBucket(opened, this.#place);
   }
 
   protected seek(): HostedBucket {
     return this.kernel;
+  }
+
+  protected describe(): Description {
+    return ['LeasedBucket', this.contents()];
   }
 
   lease(size: number): Lease {

@@ -29,7 +29,7 @@ function sample(latencyMs: number, more: Partial<WindowSample> = {}): WindowSamp
 
 /** A state that has measured a least latency of 10 ms, and does not measure again soon. */
 function steady(number: number, more: Partial<AdaptState> = {}): AdaptState {
-  return { ...firstState(number), leastMs: 10, left: 1000, phase: STEADY, ...more };
+  return { ...firstState(number), least: 10, left: 1000, phase: STEADY, ...more };
 }
 
 function stateAfter(rule: AdaptRule, state: AdaptState, ...windows: WindowSample[]): AdaptState {
@@ -136,7 +136,7 @@ describe('the least latency', () => {
   const looking = stateAfter('gradient', state, sample(20));
 
   test('is looked at below the number that has no queue, after the calls in flight', () => {
-    expect(looking).toMatchObject({ phase: SETTLING, needed: 19, spanMs: 0 });
+    expect(looking).toMatchObject({ phase: SETTLING, needed: 19, span: 0 });
     // 90 % of the half of 18 that is served at once.
     expect(looking.number).toBeCloseTo(8.1, 2);
     expect(stateAfter('gradient', looking, sample(15))).toMatchObject({ phase: LOOKING });
@@ -145,7 +145,7 @@ describe('the least latency', () => {
   test('is confirmed by one window, and the number returns', () => {
     const found = stateAfter('gradient', looking, sample(15), sample(10.5));
     expect(found.phase).toBe(STEADY);
-    expect(found.leastMs).toBeCloseTo(10.15);
+    expect(found.least).toBeCloseTo(10.15);
     expect(found.number).toBeCloseTo(16.3, 1);
     expect(found.left).toBeGreaterThanOrEqual(40);
     expect(found.left).toBeLessThanOrEqual(60);
@@ -156,7 +156,7 @@ describe('the least latency', () => {
     expect(risen).toMatchObject({ phase: SETTLING_DEEP });
     expect(risen.number).toBeCloseTo(looking.number / 2);
     const found = stateAfter('gradient', risen, sample(40), sample(38));
-    expect(found).toMatchObject({ phase: STEADY, leastMs: 38 });
+    expect(found).toMatchObject({ phase: STEADY, least: 38 });
   });
 
   test('is found at the start although the server has a queue', () => {
@@ -166,7 +166,7 @@ describe('the least latency', () => {
       const latencyMs = 10 * Math.max(1, Math.floor(state.number) / 4);
       state = stateAfter('gradient', state, sample(latencyMs));
     }
-    expect(state.leastMs).toBeCloseTo(10);
+    expect(state.least).toBeCloseTo(10);
     // Equal times need a queue of one.
     expect(state.number).toBeGreaterThanOrEqual(5);
     expect(state.number).toBeLessThan(6);
@@ -178,17 +178,17 @@ describe('the least latency', () => {
       const latencyMs = 10 * Math.max(1, Math.floor(state.number) / 4) + (i < 12 ? 30 : 0);
       state = stateAfter('gradient', state, sample(latencyMs));
       // The first measurement has found the slow calls.
-      if (i === 11) expect(state.leastMs).toBeGreaterThan(35);
+      if (i === 11) expect(state.least).toBeGreaterThan(35);
     }
-    expect(state.leastMs).toBeCloseTo(10);
+    expect(state.least).toBeCloseTo(10);
   });
 
   test('is that of a number in use by less than half, without lowering it', () => {
     const idle = sample(30, { mostInFlight: 4 });
     const found = stateAfter('gradient', firstState(20), idle, idle);
-    expect(found).toMatchObject({ number: 20, leastMs: 30, phase: STEADY });
+    expect(found).toMatchObject({ number: 20, least: 30, phase: STEADY });
     const slower = Array.from({ length: 30 }, () => sample(60, { mostInFlight: 4 }));
-    expect(stateAfter('gradient', found, ...slower).leastMs).toBeGreaterThan(59);
+    expect(stateAfter('gradient', found, ...slower).least).toBeGreaterThan(59);
   });
 
   test('is not measured while calls are dropped: the number before it falls', () => {

@@ -256,8 +256,6 @@ describe('a long line', () => {
   });
 });
 
-const LIMITER = { timeUntil: () => 0 };
-
 describe('the head of a line', () => {
   it('is not overtaken by one who wants less, who is served as soon as it leaves', async () => {
     const diary = new Diary((clock) =>
@@ -302,13 +300,13 @@ describe('a line whose attempts fail', () => {
       attempts.push(clock.now());
       return refusal();
     };
-    return { limiter: LIMITER, limit: 1, attempt, look: refusal };
+    return { clock, limit: 1, timeUntil: () => 0, attempt, look: refusal };
   }
 
   it('pauses longer and longer, at most 10 ms, and never retries at once', async () => {
     const clock = ManualClock.create();
     const attempts: number[] = [];
-    const line = new Line(clock, contended(clock, attempts));
+    const line = new Line(contended(clock, attempts));
     const wait = line.wait(1, checkWait({ timeoutMs: 60 }));
     const failed = expect(wait).rejects.toMatchObject(never);
     for (let us = 0; us <= 60_000; us += 50) {
@@ -331,7 +329,7 @@ describe('a line whose attempts fail', () => {
     const clock = ManualClock.create();
     const refusal = () => ({ retryAtUs: clock.now() });
     const attempt = (n: number) => (n === 2 ? refusal() : undefined);
-    const line = new Line(clock, { limiter: LIMITER, limit: 2, attempt, look: refusal });
+    const line = new Line({ clock, limit: 2, timeUntil: () => 0, attempt, look: refusal });
     const failed = expect(line.wait(2, checkWait({ timeoutMs: 1 }))).rejects.toMatchObject(never);
     const next = line.wait(1, checkWait({}));
     for (let us = 50; us <= 1000; us += 50) {
@@ -347,7 +345,7 @@ describe('a line whose attempts fail', () => {
     const attempts: number[] = [];
     vi.spyOn(clock, 'sleepSync').mockImplementation((untilUs) => clock.set(untilUs / 1000));
     expect(
-      waitHere(clock, contended(clock, attempts), 1, {
+      waitHere(contended(clock, attempts), 1, {
         timeoutMs: 1,
         strict: false,
         precise: true,
@@ -367,12 +365,8 @@ describe('a line whose attempts fail', () => {
       }
       return clock.now() < 1000 ? { retryAtUs: 1000 } : undefined;
     };
-    const line = new Line(clock, {
-      limiter: LIMITER,
-      limit: 1,
-      attempt,
-      look: () => ({ retryAtUs: 1000 }),
-    });
+    const look = () => ({ retryAtUs: 1000 });
+    const line = new Line({ clock, limit: 1, timeUntil: () => 0, attempt, look });
     const first = line.wait(1, checkWait({}));
     const second = line.wait(1, checkWait({}));
     isDamaged = true;

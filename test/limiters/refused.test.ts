@@ -189,6 +189,18 @@ test('semaphores publish refusals, also with limiters', async () => {
   says({ limiter: bucket, n: 1, retryAfterMs: 1000 });
 });
 
+test('a wait that a change refuses names its key, also after calls on others', async () => {
+  const { clock } = clocked();
+  const keys = KeyedTokenBucket.create({ rate: 1, burst: 1, capacity: 9, clock });
+  keys.tryConsume('ann');
+  const failed = expect(keys.wait('ann', 1, { timeoutMs: 2000 })).rejects.toEqual(timeout());
+  const published = messages();
+  keys.tryConsume('bob', 0);
+  keys.reconfigure({ rate: 0.1 });
+  await failed;
+  expect(published).toEqual([{ limiter: keys, key: 'ann', n: 1, retryAfterMs: 20_000 }]);
+});
+
 test('a subscriber may turn the limiter to another key', async () => {
   const keys = KeyedTokenBucket.create({ rate: 1e-6, burst: 1, capacity: 9 });
   const left: number[] = [];

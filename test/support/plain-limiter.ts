@@ -1,5 +1,8 @@
 import { continuous, type Schedule } from '../../src/kernel/bucket/schedule.ts';
 import { BucketCalls } from '../../src/limiters/bucket-calls.ts';
+import type { Description } from '../../src/limiters/state.ts';
+import { Waiters } from '../../src/limiters/waiting.ts';
+import { SharedEvent } from '../../src/memory/event.ts';
 import type { Clock } from '../../src/time/clock.ts';
 import { PlainKernel } from './plain-bucket.ts';
 
@@ -13,12 +16,20 @@ class Uncharged extends PlainKernel {
   charge(): never {
     throw new Error('the plain bucket has no charges');
   }
+
+  /** Its limit never changes, so its instants stay. */
+  position(dueUs: number) {
+    return { dueUs: () => dueUs, cancel: () => false };
+  }
 }
 
 /** A limiter on the algorithm shown in docs/algorithm.md. */
 export class PlainBucket extends BucketCalls {
   readonly #kernel: Uncharged;
   readonly memory: SharedArrayBuffer;
+  readonly changes = new SharedEvent(new Int32Array(new SharedArrayBuffer(4)), 0);
+  readonly identity = crypto.randomUUID();
+  protected readonly waiters = new Waiters();
 
   private constructor(memory: SharedArrayBuffer, schedule: Schedule, clock: Clock) {
     super(clock);
@@ -26,7 +37,11 @@ export class PlainBucket extends BucketCalls {
     this.#kernel = new Uncharged(memory, schedule);
   }
 
-  protected override seek(): Uncharged {
+  protected describe(): Description {
+    return ['PlainBucket', this.contents()];
+  }
+
+  protected seek(): Uncharged {
     return this.#kernel;
   }
 

@@ -138,7 +138,7 @@ export function runServer(run: ServerRun): ServerPart[] {
     if (arrivalMs < departures.next) arrive();
     else depart();
     const isFull = window.count + window.dropped >= state.needed;
-    if (!isFull || nowMs - openedMs < state.spanMs) continue;
+    if (!isFull || nowMs - openedMs < state.span) continue;
     const lastedMs = nowMs - openedMs;
     if (rule !== undefined) {
       state = nextState(rule, state, { ...window, heldMs: window.sumMs, lastedMs }, BOUNDS);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
-import { DoubleEnded } from '../../src/throttle/double-ended.ts';
+import { type Linked, Row } from '../../src/limiters/row.ts';
 import { FairQueue, type Queued } from '../../src/throttle/fair-queue.ts';
 import type { Flow, Key } from '../../src/throttle/level.ts';
 import { throttled } from '../../src/throttle.ts';
@@ -156,25 +156,34 @@ it('keeps turns fair while thousands of keys come and go', () => {
   expect(count(take(queue, 10))).toEqual({ flood: 10 });
 });
 
-it('adds at one end and removes at both, like an array', () => {
-  const line = new DoubleEnded<number>();
-  const array: number[] = [];
+interface Step extends Linked<Step> {
+  readonly step: number;
+}
+
+it('has rows that add at one end and remove anywhere, like an array', () => {
+  const row = new Row<Step>();
+  const array: Step[] = [];
+  const removed = (item: Step | undefined) => {
+    if (item !== undefined) row.remove(item);
+    return item;
+  };
   let random = 1;
   for (let step = 0; step < 20_000; step++) {
     random = (random * 48_271) % 2_147_483_647;
     const isGrowing = step % 8000 < 5000;
-    if (random % 3 === 0 && isGrowing) expect(line.pop()).toBe(array.pop());
-    else if (random % 3 === 0 || !isGrowing) expect(line.shift()).toBe(array.shift());
+    if (random % 3 === 0 && isGrowing) expect(removed(row.tail)).toBe(array.pop());
+    else if (random % 3 === 0 || !isGrowing) expect(removed(row.head)).toBe(array.shift());
     else {
-      line.push(step);
-      array.push(step);
+      const item: Step = { step, ahead: undefined, behind: undefined };
+      row.add(item);
+      array.push(item);
     }
-    if (random % 97 === 0) {
-      const gone = array.splice(array.length >> 1, 1)[0] ?? -1;
-      expect(line.remove(gone)).toBe(gone !== -1);
-      expect(line.remove(gone)).toBe(false);
-    }
-    expect([line.length, line.first, line.last]).toEqual([array.length, array[0], array.at(-1)]);
+    if (random % 97 === 0) removed(array.splice(array.length >> 1, 1)[0]);
+    expect([row.length, row.head?.step, row.tail?.step]).toEqual([
+      array.length,
+      array[0]?.step,
+      array.at(-1)?.step,
+    ]);
   }
 });
 
