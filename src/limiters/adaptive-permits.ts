@@ -280,8 +280,9 @@ function steady(
   const inUse = Math.max(1, Math.min(Math.floor(number), running));
   const spread = scattered(state, inUse * Math.min(1, leastMs / latencyMs));
   const wanted = RULES[rule]({ number, inUse, scatter: spread.scatter }, leastMs, latencyMs);
-  // A number that is not reached says nothing about a higher one.
-  const isUsed = mostInFlight >= Math.floor(number);
+  // A number that is not reached says nothing about a higher one. It is reached when one more call
+  // finds no room: calls of three permits leave two of 20 idle.
+  const isUsed = mostInFlight + sample.heldMs / sample.sumMs > Math.floor(number);
   const next = clamped(isUsed ? wanted : Math.min(number, wanted), bounds);
   const left = state.left - 1;
   const moved = { ...state, ...spread, number: next, leastMs, left };

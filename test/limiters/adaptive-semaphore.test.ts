@@ -9,7 +9,13 @@ import {
   TokenBucket,
 } from '../../src/index.ts';
 import { LATENCY_PER_US } from '../../src/kernel/constants.ts';
-import { configurationOf, openSemaphoreCell } from '../../src/kernel/semaphore/cell.ts';
+import {
+  configurationOf,
+  createSemaphoreCell,
+  openSemaphoreCell,
+} from '../../src/kernel/semaphore/cell.ts';
+import { LatencyWindow } from '../../src/kernel/semaphore/latency-window.ts';
+import { semaphores } from '../../src/kernel/semaphore/owners.ts';
 import { ADAPT, adaptAt } from '../../src/memory/layout.ts';
 
 const RANGE = { max: 40, initial: 20 };
@@ -67,6 +73,40 @@ describe('a semaphore that adapts', () => {
     expect(semaphore.permits).toBeGreaterThanOrEqual(8);
     expect(semaphore.permits).toBeLessThanOrEqual(14);
   });
+
+  test.each([
+    ['gradient', 3],
+    ['vegas', 3],
+    ['aimd', 2],
+  ] as const)(
+    'grows by %s while calls of %i permits leave too few for another',
+    async (adapt, n) => {
+      const { clock, semaphore } = make({ permits: { min: n, max: 40, initial: 19 }, adapt });
+      for (let round = 0; round < 600; round++) {
+        const calls = Math.floor(semaphore.permits / n);
+        const permits = Array.from({ length: calls }, () => semaphore.tryAcquire(n));
+        await clock.advance(10);
+        for (const permit of permits) permit?.release();
+      }
+      expect(semaphore.permits).toBeGreaterThan(35);
+    },
+  );
+
+  test.each(['wasm', 'atomics'] as const)(
+    'counts each permit of a slow call for at most 8 times the least latency: %s',
+    (kernel) => {
+      const state = { number: 20, least: 10, needed: 1 };
+      const place = createSemaphoreCell({
+        ...{ permits: 20, maxPermits: 20, holdMs: 0, originUs: 0, stats: false },
+        adaptive: { adapts: 1, window: { min: 1, max: 20, state } },
+        region: Region.create(),
+      });
+      const { engine } = semaphores.openShared(place.region, kernel);
+      const window = new LatencyWindow(engine, place, configurationOf(place));
+      expect(window.add(0, 1e6, 3)).toBe(true);
+      expect(window.close(1e6)).toMatchObject({ count: 1, sumMs: 80, heldMs: 240 });
+    },
+  );
 
   test('adds the time for which a call holds each of its permits', async () => {
     const region = Region.create();

@@ -4,9 +4,8 @@ import { LATENCY_PER_US, LONGEST_LATENCY } from '../constants.ts';
 
 /** The engine's operations on a window, at its own address; `us` since the semaphore's origin. */
 export interface LatencyEngine {
-  adaptAdd(cell: number, at: number, latency: number, us: number): number;
+  adaptAdd(cell: number, at: number, latency: number, n: number, us: number): number;
   adaptDrop(cell: number, at: number, us: number): number;
-  adaptHold(at: number, latencies: number): void;
   adaptClose(at: number, us: number): number;
   adaptPut(at: number, field: number, value: number): void;
   adaptValue(at: number, field: number): number;
@@ -115,8 +114,7 @@ export class LatencyWindow {
   /** Adds a call with `n` permits from one instant to another. Returns whether to {@link close}. */
   add(sinceUs: number, nowUs: number, n = 1): boolean {
     const latency = Math.min(LONGEST_LATENCY, Math.max(1, (nowUs - sinceUs) * LATENCY_PER_US));
-    if (n > 1) this.#engine.adaptHold(this.#at, latency * (n - 1));
-    return this.#engine.adaptAdd(this.#cell, this.#at, latency, this.#since(nowUs)) !== 0;
+    return this.#engine.adaptAdd(this.#cell, this.#at, latency, n, this.#since(nowUs)) !== 0;
   }
 
   /** Adds a call that the server has dropped. Returns whether to {@link close}. */
