@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import {
   allOf,
   type CallOutcome,
@@ -126,6 +126,42 @@ describe('a semaphore that adapts', () => {
       held.push(Number(region.i64[at >> 3]) / (1000 * LATENCY_PER_US));
     }
     expect(held).toEqual([0, 20]);
+  });
+
+  test('gets one of two ranges that threads set at once, never the half of each', () => {
+    const { semaphore } = make({ maxPermits: 300 });
+    const other = Semaphore.attach(semaphore.handle);
+    const { store } = Atomics;
+    const spy = vi.spyOn(Atomics, 'store');
+    spy.mockImplementationOnce(((array: Int32Array, index: number, value: number) => {
+      const result = store(array, index, value);
+      other.reconfigure({ permits: { min: 200, max: 300 } });
+      return result;
+    }) as typeof store);
+    semaphore.reconfigure({ permits: { min: 4, max: 100 } });
+    spy.mockRestore();
+    expect(semaphore.adaptation).toMatchObject({ min: 200, max: 300 });
+    expect(semaphore.permits).toBe(200);
+  });
+
+  test('reads the latency after any number of windows in which all calls were dropped', async () => {
+    const region = Region.create();
+    const made = make({ region, adapt: 'aimd' });
+    const { semaphore } = made;
+    await serve(made, 10, 40);
+    expect(semaphore.adaptation?.latencyMs).toBe(10);
+    const { offset, nonce } = semaphore.handle;
+    const place = openSemaphoreCell(region, offset, 'semaphore', nonce);
+    const at = place.offset + adaptAt(configurationOf(place).waiters) + ADAPT.head;
+    // As 300,000 windows would, of which each has 50 calls at least.
+    const pass = () => Atomics.add(region.i64, at >> 3, 300_000n << 44n);
+    // The first window ends with calls that were served.
+    for (let i = 0; i < 3; i++) {
+      pass();
+      await serve(made, 10, 400, { outcome: 'dropped' });
+    }
+    await serve(made, 20, 400);
+    expect(semaphore.adaptation?.latencyMs).toBeCloseTo(20);
   });
 
   test('starts with its initial number, and reads what it has found', async () => {

@@ -72,20 +72,23 @@ export function makeLatencyWindow(
   { min, max, state }: NewLatencyWindow,
 ): void {
   const at = offset + adaptAt(waiters);
-  region.i32[(at + ADAPT.min) >> 2] = min;
-  region.i32[(at + ADAPT.max) >> 2] = max;
+  region.i64[(at + ADAPT.range) >> 3] = wordOf({ min, max });
   for (const [field, offset] of Object.entries(ADAPT_STATE)) {
     const units = unitsOf(field as StateField, state[field as StateField] ?? 0); // the keys of it
     region.i32[((at + ADAPT.state + offset) >> 2) + LOW_HALF] = units;
   }
 }
 
+/** A range in one word, so that no thread sees a half of it. */
+function wordOf({ min, max }: PermitRange): bigint {
+  return (BigInt(max) << 32n) | BigInt(min);
+}
+
 /** The range of an adaptive semaphore; a valid one even if its memory is damaged. */
 export function rangeOf({ region, offset }: CellPlace, waiters: number): PermitRange {
-  const at = offset + adaptAt(waiters);
-  const int = (field: number) => Atomics.load(region.i32, (at + field) >> 2);
-  const min = Math.max(1, int(ADAPT.min));
-  return { min, max: Math.max(min, int(ADAPT.max)) };
+  const word = Atomics.load(region.i64, (offset + adaptAt(waiters) + ADAPT.range) >> 3);
+  const min = Math.max(1, Number(BigInt.asIntN(32, word)));
+  return { min, max: Math.max(min, Number(word >> 32n)) };
 }
 
 /** The window in which the calls of an adaptive semaphore meet, on the engine. */
@@ -158,9 +161,7 @@ export class LatencyWindow {
   }
 
   /** Changes the range for all threads. */
-  set range({ min, max }: PermitRange) {
-    const { i32 } = this.#place.region;
-    Atomics.store(i32, (this.#at + ADAPT.max) >> 2, max);
-    Atomics.store(i32, (this.#at + ADAPT.min) >> 2, min);
+  set range(range: PermitRange) {
+    Atomics.store(this.#place.region.i64, (this.#at + ADAPT.range) >> 3, wordOf(range));
   }
 }
