@@ -13,14 +13,16 @@ import {
   STALE,
   zeroTimeAtFirstSight,
 } from './charge';
-import { isInForce, tier, useTier } from './limits';
+import { isInForce, tier, useTier, useWholeFill } from './limits';
 import {
   bringStateUp,
   costOfSpan,
   heldBefore,
+  instantUs,
   isUpToDate,
   longestWait,
   restNow,
+  setInstant,
   sinceFill,
   stateOf,
   tierOf,
@@ -65,6 +67,9 @@ export function block(high: u32, low: u32, nowUs: f64, us: f64): f64 {
 
 function blockFor(us: f64): f64 {
   if (ticksPerToken == 0) return isInForce() ? 0 : STALE;
+  // In windows, the last one is used up for every tier.
+  useWholeFill();
+  setInstant(instantUs);
   const span = sinceFill + round(us * ticksPerMicro);
   const ticks = costOfSpan(min(span, longestWait()) as i64);
   while (true) {
