@@ -277,7 +277,8 @@ export function blocking(key: Key, ms: number): Operation {
       if (limiter.block === undefined) throw misfit(subject, 'which has no keys');
       const make = () => {
         if (limiter.block?.(key, ms)) return;
-        throw new Error(`the key ${shown(key)} finds no place in the table ${shown(name)}`);
+        const why = 'finds no place in the table, or is not limited';
+        throw new Error(`the key ${shown(key)} of ${shown(name)} ${why}`);
       };
       const from = { tokens: rounded(limiter.available(key)) };
       return { key: `${key}`, from, to: { tokens: 0, blockedMs: ms }, make };

@@ -74,7 +74,9 @@ export class Adaptation {
     const state = Object.fromEntries(values) as AdaptState; // one value for each name
     const next = nextState(this.#rule, state, sample, window.range);
     for (const name of NAMES) window.put(name, next[name]);
-    if (sample.count > 0) window.put('latency', sample.sumMs / sample.count);
+    // Even if it stays: to a field that none of 2^19 closes has written, they would seem older.
+    const latencyMs = sample.count > 0 ? sample.sumMs / sample.count : window.value('latency');
+    window.put('latency', latencyMs);
     this.#apply();
   }
 

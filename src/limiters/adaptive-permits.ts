@@ -280,8 +280,10 @@ function steady(
   const inUse = Math.max(1, Math.min(Math.floor(number), running));
   const spread = scattered(state, inUse * Math.min(1, least / latencyMs));
   const wanted = RULES[rule]({ number, inUse, scatter: spread.scatter }, least, latencyMs);
-  // A number that is not reached says nothing about a higher one.
-  const isUsed = mostInFlight >= Math.floor(number);
+  // A number that is not reached says nothing about a higher one. It is reached when one more call
+  // finds no room: calls of three permits leave two of 20 idle.
+  const perCall = Math.max(1, sample.heldMs / Math.max(sample.sumMs, SHORTEST_MS));
+  const isUsed = mostInFlight + perCall > Math.floor(number);
   const next = clamped(isUsed ? wanted : Math.min(number, wanted), bounds);
   const left = state.left - 1;
   const moved = { ...state, ...spread, number: next, least, left };

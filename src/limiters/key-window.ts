@@ -128,9 +128,9 @@ export class KeyWindow extends TokenCalls implements Part, Source {
   }
 
   /**
-   * Refuses this key for `ms` milliseconds and then until the next window starts. Never shortens a
-   * longer debt; {@link reset} ends a block or debt. Returns false, and does nothing, if the key
-   * finds no place in the table.
+   * Refuses this key for `ms` milliseconds and then until the next window starts, under every tier.
+   * Never shortens a longer debt; {@link reset} ends a block or debt, and a larger limit shortens
+   * it. Returns false, and does nothing, if the key finds no place in the table.
    *
    * @throws RangeError, TypeError if `ms` is not from 0 to 1e11 (3.2 years).
    */

@@ -256,7 +256,7 @@ export class TableKey {
     return { limiter: this.table.limiter, key: this.key };
   }
 
-  /** Refuses the key for a time; false if it finds no place in the table. */
+  /** Refuses the key for a time; false if it finds no place in the table, or nothing limits it. */
   block(ms: number): boolean {
     checkNumber('ms', ms, { min: 0, max: 1e11 });
     return this.seek().block(this.table.clock.now(), ms * 1000);

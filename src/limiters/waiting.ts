@@ -200,7 +200,7 @@ export class Pauses {
     const pauseUs = this.#pauseUs;
     if (retryAtUs > nowUs) {
       this.#pauseUs = PAUSE_US.min;
-      return retryAtUs;
+      return retryAtUs === NO_INSTANT_US ? Number.POSITIVE_INFINITY : retryAtUs;
     }
     this.#pauseUs = Math.min(2 * pauseUs, PAUSE_US.max);
     return nowUs + pauseUs;

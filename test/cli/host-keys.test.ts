@@ -81,7 +81,7 @@ test('a key that finds no place is not blocked, and the log says that it failed'
   const { code, stderr } = await host('block', path, 'keyed', 'ann', '10m');
   expect({ code, stderr }).toEqual({
     code: 1,
-    stderr: 'error: the key "ann" finds no place in the table "keyed"\n',
+    stderr: 'error: the key "ann" of "keyed" finds no place in the table, or is not limited\n',
   });
   expect((await host('log', path)).stdout).toMatch(/block ann {2}tokens 0 -> 0.* {2}failed\n$/);
 });

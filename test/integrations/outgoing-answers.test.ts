@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import {
   KeyedFixedWindow,
+  KeyedLimitSet,
   KeyedTokenBucket,
   ManualClock,
   Semaphore,
@@ -46,6 +47,30 @@ describe.each(CLIENTS)('$name', ({ client }) => {
     }
     clock.advance(1);
     await second;
+  });
+
+  test('an answer holds up an origin that nothing else limits', async () => {
+    const headers = { 'retry-after': '2' };
+    const api = await Api.start((_, response) => response.writeHead(429, headers).end());
+    const clock = ManualClock.create();
+    const unlimited = { rate: Number.POSITIVE_INFINITY, burst: 1 };
+    const table = { capacity: 10, clock };
+    for (const limiter of [
+      KeyedTokenBucket.create({ ...unlimited, ...table }),
+      KeyedLimitSet.create({ limits: [unlimited, unlimited], ...table }),
+    ]) {
+      const send = client({ limiter });
+      const sent = api.paths.length;
+      await send(api.url);
+      const second = send(api.url);
+      await settled();
+      for (let at = 0; at < 2000; at += 100) {
+        expect(api.paths).toHaveLength(sent + 1);
+        clock.advance(100);
+        await settled();
+      }
+      await second;
+    }
   });
 
   test('without a keyed limiter an answer holds up the requests of this client', async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import {
   allOf,
   type CallOutcome,
@@ -9,7 +9,13 @@ import {
   TokenBucket,
 } from '../../src/index.ts';
 import { LATENCY_PER_US } from '../../src/kernel/constants.ts';
-import { configurationOf, openSemaphoreCell } from '../../src/kernel/semaphore/cell.ts';
+import {
+  configurationOf,
+  createSemaphoreCell,
+  openSemaphoreCell,
+} from '../../src/kernel/semaphore/cell.ts';
+import { LatencyWindow } from '../../src/kernel/semaphore/latency-window.ts';
+import { semaphores } from '../../src/kernel/semaphore/owners.ts';
 import { ADAPT, adaptAt } from '../../src/memory/layout.ts';
 
 const RANGE = { max: 40, initial: 20 };
@@ -68,6 +74,40 @@ describe('a semaphore that adapts', () => {
     expect(semaphore.permits).toBeLessThanOrEqual(14);
   });
 
+  test.each([
+    ['gradient', 3],
+    ['vegas', 3],
+    ['aimd', 2],
+  ] as const)(
+    'grows by %s while calls of %i permits leave too few for another',
+    async (adapt, n) => {
+      const { clock, semaphore } = make({ permits: { min: n, max: 40, initial: 19 }, adapt });
+      for (let round = 0; round < 600; round++) {
+        const calls = Math.floor(semaphore.permits / n);
+        const permits = Array.from({ length: calls }, () => semaphore.tryAcquire(n));
+        await clock.advance(10);
+        for (const permit of permits) permit?.release();
+      }
+      expect(semaphore.permits).toBeGreaterThan(35);
+    },
+  );
+
+  test.each(['wasm', 'atomics'] as const)(
+    'counts each permit of a slow call for at most 8 times the least latency: %s',
+    (kernel) => {
+      const state = { number: 20, least: 10, needed: 1 };
+      const place = createSemaphoreCell({
+        ...{ permits: 20, maxPermits: 20, holdMs: 0, originUs: 0, stats: false },
+        adaptive: { adapts: 1, window: { min: 1, max: 20, state } },
+        region: Region.create(),
+      });
+      const { engine } = semaphores.openShared(place.region, kernel);
+      const window = new LatencyWindow(engine, place, configurationOf(place));
+      expect(window.add(0, 1e6, 3)).toBe(true);
+      expect(window.close(1e6)).toMatchObject({ count: 1, sumMs: 80, heldMs: 240 });
+    },
+  );
+
   test('adds the time for which a call holds each of its permits', async () => {
     const region = Region.create();
     const { clock, semaphore } = make({ region });
@@ -86,6 +126,42 @@ describe('a semaphore that adapts', () => {
       held.push(Number(region.i64[at >> 3]) / (1000 * LATENCY_PER_US));
     }
     expect(held).toEqual([0, 20]);
+  });
+
+  test('gets one of two ranges that threads set at once, never the half of each', () => {
+    const { semaphore } = make({ maxPermits: 300 });
+    const other = Semaphore.attach(semaphore.handle);
+    const { store } = Atomics;
+    const spy = vi.spyOn(Atomics, 'store');
+    spy.mockImplementationOnce(((array: Int32Array, index: number, value: number) => {
+      const result = store(array, index, value);
+      other.reconfigure({ permits: { min: 200, max: 300 } });
+      return result;
+    }) as typeof store);
+    semaphore.reconfigure({ permits: { min: 4, max: 100 } });
+    spy.mockRestore();
+    expect(semaphore.adaptation).toMatchObject({ min: 200, max: 300 });
+    expect(semaphore.permits).toBe(200);
+  });
+
+  test('reads the latency after any number of windows in which all calls were dropped', async () => {
+    const region = Region.create();
+    const made = make({ region, adapt: 'aimd' });
+    const { semaphore } = made;
+    await serve(made, 10, 40);
+    expect(semaphore.adaptation?.latencyMs).toBe(10);
+    const { offset, nonce } = semaphore.handle;
+    const place = openSemaphoreCell(region, offset, 'semaphore', nonce);
+    const at = place.offset + adaptAt(configurationOf(place).waiters) + ADAPT.head;
+    // As 300,000 windows would, of which each has 50 calls at least.
+    const pass = () => Atomics.add(region.i64, at >> 3, 300_000n << 44n);
+    // The first window ends with calls that were served.
+    for (let i = 0; i < 3; i++) {
+      pass();
+      await serve(made, 10, 400, { outcome: 'dropped' });
+    }
+    await serve(made, 20, 400);
+    expect(semaphore.adaptation?.latencyMs).toBeCloseTo(20);
   });
 
   test('starts with its initial number, and reads what it has found', async () => {

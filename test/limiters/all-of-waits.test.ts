@@ -176,6 +176,7 @@ describe('allOf', () => {
     window.reconfigure({ limit: 0 });
     const wait = both.wait();
     await setImmediate();
+    expect([clock.nextMs(), clock.advanceToNext()]).toEqual([Infinity, false]);
     window.reconfigure({ limit: 1 });
     await wait;
     expect(window.available()).toBe(0);

@@ -105,11 +105,29 @@ describe.each(KERNELS)('a change of the limits of a table (%s)', (kernel) => {
     const made = KeyedTokenBucket.create({ rate: 1, burst: 10, tiers, ...options });
     made.tryConsume('ann', 50, { tier: 'pro' });
     made.block('ann', 60_000);
+    // At its end, the burst of the tier is used, which is 90 more than the own limit has.
+    expect(made.timeUntil('ann', 1)).toBe(151_000);
     expect(made.timeUntil('ann', 1, { tier: 'pro' })).toBe(60_050);
     expect(made.block('ann', 60_000)).toBe(true);
     expect(made.timeUntil('ann', 1, { tier: 'pro' })).toBe(60_050);
     options.clock.advance(60_000);
     expect(made.balance('ann', { tier: 'pro' })).toBe(0);
+  });
+
+  test('a debt does not grow when a key goes from tier to tier', () => {
+    const tiers = { pro: { rate: 100, burst: 10 } };
+    const made = KeyedTokenBucket.create({ rate: 1, burst: 10, tiers, ...base() });
+    made.consumeOrDrain('ann', 10);
+    expect(made.reserve('ann')?.waitMs).toBe(1000);
+    const waits = [1, 2, 3].map(() => [
+      made.reserve('ann', 1, { tier: 'pro' })?.waitMs,
+      made.reserve('ann')?.waitMs,
+    ]);
+    expect(waits).toEqual([
+      [1010, 2010],
+      [2020, 3020],
+      [3030, 4030],
+    ]);
   });
 
   test('keys without a place share a bucket that follows every change', () => {

@@ -131,6 +131,47 @@ test('a charge uses later windows, a block lasts to the next window, and a reset
   expect([made.available('ann'), made.available('ben')]).toEqual([LIMIT, LIMIT - 1]);
 });
 
+test.each(['wasm', 'atomics'] as const)(
+  'a block holds for every tier, as long as under its own: kernel %s',
+  (kernel) => {
+    const clock = ManualClock.create();
+    const tiers = { pro: { limit: 100 } };
+    const options = { limit: 1, intervalMs: INTERVAL_MS, tiers, capacity: 10, clock, kernel };
+    const made = KeyedFixedWindow.create(options);
+    const pro = { tier: 'pro' };
+    made.block('ann', 9.5 * INTERVAL_MS);
+    made.for('ben', pro).block(9.5 * INTERVAL_MS);
+    for (let window = 10; window > 0; window--) {
+      for (const key of ['ann', 'ben']) {
+        expect(made.timeUntil(key, 1)).toBeCloseTo(window * INTERVAL_MS);
+        expect(made.timeUntil(key, 1, pro)).toBeCloseTo(window * INTERVAL_MS);
+        expect([made.tryConsume(key), made.tryConsume(key, 1, pro)]).toEqual([false, false]);
+      }
+      clock.advance(INTERVAL_MS);
+    }
+    expect([made.available('ann'), made.available('ann', pro)]).toEqual([1, 100]);
+    made.block('ann', 1);
+    made.reconfigure({ limit: 50 });
+    expect([made.tryConsume('ann'), made.tryConsume('ann', 1, pro)]).toEqual([false, false]);
+  },
+);
+
+test('windows that a charge uses up stay so under another tier, and the rest of the last one', () => {
+  const clock = ManualClock.create();
+  const tiers = { pro: { limit: 100 } };
+  const options = { limit: 10, intervalMs: INTERVAL_MS, tiers, capacity: 10, clock };
+  const made = KeyedFixedWindow.create(options);
+  const pro = { tier: 'pro' };
+  made.charge('ann', 250, pro);
+  expect(made.timeUntil('ann', 1)).toBeCloseTo(3 * INTERVAL_MS);
+  expect(made.timeUntil('ann', 50, pro)).toBeCloseTo(2 * INTERVAL_MS);
+  // More than 10 of the third window are used, so the charge begins with the fourth.
+  expect(made.charge('ann', 1)).toBeCloseTo(3 * INTERVAL_MS);
+  expect(made.timeUntil('ann', 9)).toBeCloseTo(3 * INTERVAL_MS);
+  made.charge('ben', 25);
+  expect(made.timeUntil('ben', 95, pro)).toBeCloseTo(2 * INTERVAL_MS);
+});
+
 test('the longest block of the longest window ends, and a clock without a reading admits nothing new', () => {
   let nowUs = 0;
   const system = ManualClock.create();

@@ -237,7 +237,7 @@ describe.each(['wasm', 'atomics'] as const)('keys with several limits (%s)', (ke
     expect(free.consumeOrDrain('a', 7)).toBe(7);
     expect(free.balance('a')).toBe(Infinity);
     expect(free.reserve('a', 5)?.cancel()).toBe(true);
-    expect(free.block('a', 10)).toBe(true);
+    expect(free.block('a', 10)).toBe(false);
     expect(free.stats()).toMatchObject({ entries: 0 });
   });
 });

@@ -52,11 +52,15 @@ export class SetKeys<Key> implements Keys<Key> {
   }
 }
 
+function mostOf(limits: readonly Limit[]): Rational {
+  return Rational.of(Math.max(...limits.map(({ burst }) => burst)));
+}
+
 /** What a key holds, under the tier that it named last. */
 interface Held {
   readonly tier: number;
   readonly contents: Contents;
-  /** In a window whose limit is lower now: what was used of it. */
+  /** A window of which more is used than its limit: that was higher, or is so under another tier. */
   readonly over?: { readonly window: Rational; readonly used: Rational } | undefined;
 }
 
@@ -65,18 +69,30 @@ function windowAt({ everyUs, sinceUs }: Contents, us: Rational): Rational {
   return everyUs === undefined ? ZERO : us.minus(sinceUs).over(everyUs).floor();
 }
 
+/** How many windows are used up from the present one on, and what is used of the one behind them. */
+function usage({ contents, over }: Held, now: Rational) {
+  const { burst } = contents;
+  const used = burst.minus(contents.balance(now));
+  const ahead = max(ZERO, used.over(burst).ceil().minus(Rational.of(1)));
+  const window = windowAt(contents, now).plus(ahead);
+  const isOver = over?.window.compare(window) === 0;
+  return { ahead, window, used: isOver ? over.used : used.minus(ahead.times(burst)) };
+}
+
 /**
  * A window under another limit: what was used stays used. What exceeds a lower limit is forgiven when
- * the window ends, but what is owed to later windows fills those.
+ * the window ends. Windows that are used up stay so under another tier; if the limit changes, what is
+ * owed to later ones fills those.
  */
-function recounted({ contents, over }: Held, tier: number, to: Contents, now: Rational): Held {
-  const window = windowAt(contents, now);
-  const isOver = over?.window.compare(window) === 0;
-  const used = isOver ? over.used : contents.burst.minus(contents.balance(now));
-  const left = to.burst.minus(used);
-  const isOwed = !isOver && used.compare(contents.burst) > 0;
-  if (isOwed || left.compare(ZERO) >= 0) return { tier, contents: to.holding(left, now) };
-  return { tier, contents: to.holding(ZERO, now), over: { window, used } };
+function recounted(held: Held, tier: number, to: Contents, now: Rational): Held {
+  const { ahead, window, used } = usage(held, now);
+  const { burst } = held.contents;
+  if (tier === held.tier && ahead.compare(ZERO) > 0) {
+    const owed = ahead.times(burst).plus(used.min(burst));
+    return { tier, contents: to.holding(to.burst.minus(owed), now) };
+  }
+  const contents = to.holding(to.burst.minus(ahead.times(to.burst)).minus(used.min(to.burst)), now);
+  return { tier, contents, over: used.compare(to.burst) > 0 ? { window, used } : undefined };
 }
 
 /**
@@ -90,9 +106,12 @@ export class TierKeys<Key> implements Keys<Key> {
   /** Tokens that had arrived under each limit before the one in force, since the first. */
   #before: readonly Rational[];
   readonly #held = new Map<Key, Held>();
+  /** The largest limit so far. */
+  #most: Rational;
 
   constructor(limits: readonly Limit[], nowUs: () => number) {
     this.nowUs = nowUs;
+    this.#most = mostOf(limits);
     this.#unused = limits.map((limit) => Contents.full(limit, this.now));
     this.#before = limits.map(() => ZERO);
   }
@@ -138,19 +157,33 @@ export class TierKeys<Key> implements Keys<Key> {
     const before = this.unused(held.tier);
     const tokens = held.contents.balance(now);
     const used = max(ZERO, before.balance(now).minus(tokens));
-    const left = unused.balance(now).minus(used);
-    if (tokens.compare(ZERO) >= 0 || used.compare(ZERO) === 0) return unused.holding(left, now);
+    if (tokens.compare(ZERO) >= 0 || used.compare(ZERO) === 0) {
+      return unused.holding(unused.balance(now).minus(used), now);
+    }
     // When the debt ends, all that a key of the old tier can hold is used.
     const debtUs = ZERO.minus(tokens).over(before.flow);
     const endUs = now.plus(debtUs);
     const then = ZERO.min(unused.balance(endUs).minus(before.balance(endUs)));
-    return unused.holding(left.min(then.minus(debtUs.times(unused.flow))), now);
+    return unused.holding(then.minus(debtUs.times(unused.flow)), now);
   }
 
   hold(key: Key, tier: number, contents: Contents): void {
     const held = this.held(key);
     const isSame = held?.tier === tier && held.contents.zero.compare(contents.zero) === 0;
     this.#held.set(key, { tier, contents, over: isSame ? held.over : undefined });
+  }
+
+  /** Empties a bucket for a time. The last window of it is used up for every tier. */
+  block(key: Key, tier: number, us: Rational): void {
+    const { now } = this;
+    const contents = this.contents(key, tier).blocked(now, us);
+    this.hold(key, tier, contents);
+    const { everyUs, sinceUs } = contents;
+    if (everyUs === undefined) return;
+    const { window } = usage({ tier, contents }, now);
+    const starts = now.plus(us).minus(sinceUs).over(everyUs).ceil();
+    if (window.compare(starts.minus(Rational.of(1))) !== 0) return;
+    this.#held.set(key, { tier, contents, over: { window, used: this.#most } });
   }
 
   forget(key: Key): void {
@@ -171,6 +204,7 @@ export class TierKeys<Key> implements Keys<Key> {
   /** Every key keeps its tokens, up to the new burst; or its count, in windows. */
   reconfigure(limits: readonly Limit[]): void {
     const { now } = this;
+    this.#most = max(this.#most, mostOf(limits));
     if (this.unused(0).everyUs !== undefined) {
       const { sinceUs } = this.unused(0);
       this.#unused = limits.map((limit) => Contents.full(limit, sinceUs));
@@ -256,8 +290,7 @@ class TierKey<Key> extends Calls implements KeyCalls {
   block(us: number): void {
     const held = this.#keys.held(this.#key);
     const tier = held === undefined || this.#keys.isFull(this.#key) ? 0 : held.tier;
-    const contents = this.#keys.contents(this.#key, tier).blocked(this.now, Rational.of(us));
-    this.#keys.hold(this.#key, tier, contents);
+    this.#keys.block(this.#key, tier, Rational.of(us));
   }
 
   reset(): void {

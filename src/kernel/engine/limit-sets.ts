@@ -139,13 +139,13 @@ export function charge(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
 }
 
 /**
- * Empties a key's bucket for `us` microseconds, at most 4.4 years; a longer debt stays. Returns 0,
- * NO_PLACE or a failure.
+ * Empties a key's bucket for `us` microseconds, at most 4.4 years; a longer debt stays. Returns 0, a
+ * failure, or NO_PLACE, also if all limits are unlimited and know no debt.
  */
 export function block(high: u32, low: u32, nowUs: f64, us: f64): f64 {
   if (!begin(high, low, nowUs)) return failed;
   aim(BLOCK, 0, 0, us);
-  return end(chargeKey(1, true, ANY));
+  return end(isNothing(1) ? NO_PLACE : chargeKey(1, true, ANY));
 }
 
 /** Copies the contents of a key with or without a place to the spare slot: 0 or a failure. */

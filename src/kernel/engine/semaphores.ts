@@ -344,7 +344,6 @@ export {
   adaptDropped,
   adaptDroppedEver,
   adaptFurther,
-  adaptHold,
   adaptLasted,
   adaptMostInFlight,
   adaptPut,

@@ -80,7 +80,10 @@ export interface KeyedKernel extends TokenKernel {
    * tier.
    */
   seek(high: number, low: number, tier?: number): void;
-  /** Empties the key's bucket for a time; false if the key finds no place in the table. */
+  /**
+   * Empties the key's bucket for a time; false if the key finds no place in the table, or nothing
+   * limits it.
+   */
   block(nowUs: number, us: number): boolean;
   /** Fills the key's bucket for every limit. */
   reset(nowUs: number): void;

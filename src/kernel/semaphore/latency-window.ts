@@ -4,9 +4,8 @@ import { LATENCY_PER_US, LONGEST_LATENCY } from '../constants.ts';
 
 /** The engine's operations on a window, at its own address; `us` since the semaphore's origin. */
 export interface LatencyEngine {
-  adaptAdd(cell: number, at: number, latency: number, us: number): number;
+  adaptAdd(cell: number, at: number, latency: number, n: number, us: number): number;
   adaptDrop(cell: number, at: number, us: number): number;
-  adaptHold(at: number, latencies: number): void;
   adaptClose(at: number, us: number): number;
   adaptPut(at: number, field: number, value: number): void;
   adaptValue(at: number, field: number): number;
@@ -73,20 +72,23 @@ export function makeLatencyWindow(
   { min, max, state }: NewLatencyWindow,
 ): void {
   const at = offset + adaptAt(waiters);
-  region.i32[(at + ADAPT.min) >> 2] = min;
-  region.i32[(at + ADAPT.max) >> 2] = max;
+  region.i64[(at + ADAPT.range) >> 3] = wordOf({ min, max });
   for (const [field, offset] of Object.entries(ADAPT_STATE)) {
     const units = unitsOf(field as StateField, state[field as StateField] ?? 0); // the keys of it
     region.i32[((at + ADAPT.state + offset) >> 2) + LOW_HALF] = units;
   }
 }
 
+/** A range in one word, so that no thread sees a half of it. */
+function wordOf({ min, max }: PermitRange): bigint {
+  return (BigInt(max) << 32n) | BigInt(min);
+}
+
 /** The range of an adaptive semaphore; a valid one even if its memory is damaged. */
 export function rangeOf({ region, offset }: CellPlace, waiters: number): PermitRange {
-  const at = offset + adaptAt(waiters);
-  const int = (field: number) => Atomics.load(region.i32, (at + field) >> 2);
-  const min = Math.max(1, int(ADAPT.min));
-  return { min, max: Math.max(min, int(ADAPT.max)) };
+  const word = Atomics.load(region.i64, (offset + adaptAt(waiters) + ADAPT.range) >> 3);
+  const min = Math.max(1, Number(BigInt.asIntN(32, word)));
+  return { min, max: Math.max(min, Number(word >> 32n)) };
 }
 
 /** The window in which the calls of an adaptive semaphore meet, on the engine. */
@@ -115,8 +117,7 @@ export class LatencyWindow {
   /** Adds a call with `n` permits from one instant to another. Returns whether to {@link close}. */
   add(sinceUs: number, nowUs: number, n = 1): boolean {
     const latency = Math.min(LONGEST_LATENCY, Math.max(1, (nowUs - sinceUs) * LATENCY_PER_US));
-    if (n > 1) this.#engine.adaptHold(this.#at, latency * (n - 1));
-    return this.#engine.adaptAdd(this.#cell, this.#at, latency, this.#since(nowUs)) !== 0;
+    return this.#engine.adaptAdd(this.#cell, this.#at, latency, n, this.#since(nowUs)) !== 0;
   }
 
   /** Adds a call that the server has dropped. Returns whether to {@link close}. */
@@ -160,9 +161,7 @@ export class LatencyWindow {
   }
 
   /** Changes the range for all threads. */
-  set range({ min, max }: PermitRange) {
-    const { i32 } = this.#place.region;
-    Atomics.store(i32, (this.#at + ADAPT.max) >> 2, max);
-    Atomics.store(i32, (this.#at + ADAPT.min) >> 2, min);
+  set range(range: PermitRange) {
+    Atomics.store(this.#place.region.i64, (this.#at + ADAPT.range) >> 3, wordOf(range));
   }
 }

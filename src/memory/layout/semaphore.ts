@@ -10,7 +10,7 @@
  * An adaptive semaphore has three more lines at the end, the window of its latencies:
  *
  *     line 0     │ head i64 │ total i64 │ dropped i32 │ mostInFlight i32 │ droppedEver i64 │
- *                │ min i32 │ max i32 │ further i64 │ - │
+ *                │ range i64 │ further i64 │ - │
  *     line 1, 2  │ number i64 │ least i64 │ heldNumber i64 │ heldLatency i64 │ left i64 │
  *                │ phase i64 │ needed i64 │ span i64 │ latency i64 │ busy i64 │ scatter i64 │
  *
@@ -21,6 +21,7 @@
  *     entry      │ epoch: 31 bits │ ticket, low bits: 20 │ waiter: 13 bits │
  *     head       │ epoch: 20 bits │ opened, us since originUs: 44 bits │
  *     total      │ calls: 20 bits │ latencies, 1/4 us: 44 bits │
+ *     range      │ max: 32 bits │ min: 32 bits │
  *     state      │ 0: 12 bits │ epoch: 20 bits │ value: 32 bits │
  */
 import { CELL_HEADER_BYTES, LINE_BYTES } from './cell.ts';
@@ -57,8 +58,7 @@ export const ADAPT = {
   dropped: 16,
   mostInFlight: 20,
   droppedEver: 24,
-  min: 32,
-  max: 36,
+  range: 32,
   further: 40,
   state: LINE_BYTES,
 } as const;

@@ -109,6 +109,11 @@ export function read(limit: usize): bool {
   return isSound;
 }
 
+/** Lets this call use up the whole fill of a window, which is no less than the limit of any tier. */
+export function useWholeFill(): void {
+  gapTicks = 0;
+}
+
 /** Makes the next call read its limit again, because others are read now. */
 export function forgetLimit(): void {
   known = -1;

@@ -1,7 +1,7 @@
 import { exchange64, load64 } from '../accesses';
 import { joined, round, ticksDown } from '../arithmetic';
 import { ticksPerMicro, ticksPerToken } from '../bucket/limit';
-import { DAMAGED, LATER, TABLE_SPAN_TICKS } from '../constants';
+import { DAMAGED, LATER, NO_PLACE, TABLE_SPAN_TICKS } from '../constants';
 import {
   begin,
   chargeKey,
@@ -13,14 +13,16 @@ import {
   STALE,
   zeroTimeAtFirstSight,
 } from './charge';
-import { isInForce, tier, useTier } from './limits';
+import { isInForce, tier, useTier, useWholeFill } from './limits';
 import {
   bringStateUp,
   costOfSpan,
   heldBefore,
+  instantUs,
   isUpToDate,
   longestWait,
   restNow,
+  setInstant,
   sinceFill,
   stateOf,
   tierOf,
@@ -32,7 +34,8 @@ import { find, identityOf, isLive, isOwned, NONE, STATE, tagOfOwner } from './ta
 
 /**
  * Empties a key's bucket for `us` microseconds, at most 8.9 years; a quantum bucket stays empty
- * until the next fill after that. A longer debt stays. Returns 0, NO_PLACE or DAMAGED.
+ * until the next fill after that. A longer debt stays. Returns 0, DAMAGED, or NO_PLACE, also under an
+ * unlimited limit, which knows no debt.
  */
 export function block(high: u32, low: u32, nowUs: f64, us: f64): f64 {
   const asked = tier;
@@ -64,7 +67,10 @@ export function block(high: u32, low: u32, nowUs: f64, us: f64): f64 {
 }
 
 function blockFor(us: f64): f64 {
-  if (ticksPerToken == 0) return isInForce() ? 0 : STALE;
+  if (ticksPerToken == 0) return isInForce() ? NO_PLACE : STALE;
+  // In windows, the last one is used up for every tier.
+  useWholeFill();
+  setInstant(instantUs);
   const span = sinceFill + round(us * ticksPerMicro);
   const ticks = costOfSpan(min(span, longestWait()) as i64);
   while (true) {

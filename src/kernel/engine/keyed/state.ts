@@ -55,8 +55,9 @@ import {
 //
 // A change keeps what a bucket holds, up to the new burst, as that of a bucket of its own does. A
 // change of the tier keeps what was used: a bucket lacks as many tokens as before of what a key holds
-// that took nothing. It keeps a debt's end, unless that becomes later: tokens may be promised until
-// then, and what they leave used at that instant stays used. In windows, both keep the count.
+// that took nothing. It keeps the end of a debt: tokens may be promised until then, and what they
+// leave used at that instant stays used. In windows, both keep the count, and another tier also keeps
+// the windows that are used up.
 
 /** The tier of a state. Only damaged memory names one that the table does not have. */
 export function tierOf(state: i64): i32 {
@@ -105,16 +106,14 @@ function keptUsed(zeroTime: i64, at: i64, newAt: i64, rest: i64, newRest: i64): 
 
 /** The same at a change of the tier. `rest` and `newRest`: the zero-times of an unused bucket. */
 function moved(zeroTime: i64, us: f64, rest: i64, newRest: i64): i64 {
-  if (fillTicks != 0) return counted(zeroTime, us);
+  if (fillTicks != 0) return zeroTime;
   const now = countedTick(us);
   const then = newTick(us);
-  let next = keptUsed(zeroTime, now, then, rest, newRest);
-  if (zeroTime > max(now, rest)) {
-    // At the last promised instant the old burst is used up; the new tier counts from there.
-    const debtUs = ((zeroTime - now) as f64) / ticksPerMicro;
-    const end = then + (min(ceil(debtUs * newTicksPerMicro), TABLE_SPAN_TICKS as f64) as i64);
-    next = max(max(next, end), keptUsed(zeroTime, zeroTime, end, rest, newRest));
-  }
+  if (zeroTime <= max(now, rest)) return keptUsed(zeroTime, now, then, rest, newRest);
+  // At the end of the debt the old burst is used up; the new tier counts from there.
+  const debtUs = ((zeroTime - now) as f64) / ticksPerMicro;
+  const end = then + (min(ceil(debtUs * newTicksPerMicro), TABLE_SPAN_TICKS as f64) as i64);
+  const next = max(end, keptUsed(zeroTime, zeroTime, end, rest, newRest));
   return min(next, LAST_TICKS);
 }
 
@@ -139,7 +138,8 @@ function counted(zeroTime: i64, us: f64): i64 {
     count = 0;
   } else if (place > present) {
     // What is owed to later windows fills them to the new limit.
-    const owed = (place - present) * (capTicks / perToken) + count;
+    const before = capTicks / perToken;
+    const owed = (place - present) * before + min(count, before);
     const later = (owed - 1) / most;
     place = present + later;
     count = owed - later * most;
@@ -279,11 +279,12 @@ export function restNow(): i64 {
 // In windows, a zero-time is the window's fill plus the count. If a limit is shorter than the fill,
 // a charge of more than is left goes on in the next windows.
 
-/** The ticks taken from the present window on. A lowered limit may be less than the count. */
+/** The ticks taken from the present window on. The limit may be less than the count of a window. */
 function owedAt(zeroTime: i64): i64 {
   const since = zeroTime - nowTicks + capTicks;
-  const ahead = since / (fillTicks as i64);
-  return ahead == 0 ? min(since, capTicks) : since - ahead * gapTicks;
+  const fill = fillTicks as i64;
+  const ahead = since / fill;
+  return ahead * capTicks + min(since - ahead * fill, capTicks);
 }
 
 function zeroTimeOwing(owed: i64): i64 {

@@ -110,12 +110,16 @@ function noteInFlight(cell: usize, at: usize): void {
   }
 }
 
-/** Adds a call that ends at `us`, before its permits return. Returns whether the window is due. */
-export function adaptAdd(cell: usize, at: usize, latency: i32, us: f64): bool {
+/**
+ * Adds a call with `n` permits that ends at `us`, before they return. Returns whether the window is
+ * due.
+ */
+export function adaptAdd(cell: usize, at: usize, latency: i32, n: i32, us: f64): bool {
   noteInFlight(cell, at);
   const least = recentValue(at, ADAPT_STATE_least);
   const longest = (least as i64) * LATENCY_CAP;
   const counted = least > 0 ? min(latency as i64, longest) : (latency as i64);
+  if (n > 1) add64(at + ADAPT_further, counted * ((n - 1) as i64));
   const before = add64(at + ADAPT_total, ((1 as i64) << COUNT_SHIFT) | counted);
   const ended = countOf(before) + 1 + readI32(at + ADAPT_dropped);
   return mayBeDue(at, ended, us);
@@ -127,11 +131,6 @@ export function adaptDrop(cell: usize, at: usize, us: f64): bool {
   add64(at + ADAPT_droppedEver, 1);
   const ended = add32(at + ADAPT_dropped, 1) + 1 + countOf(load64(at + ADAPT_total));
   return mayBeDue(at, ended, us);
-}
-
-/** Adds the time for which a call held further permits than its first. */
-export function adaptHold(at: usize, latencies: f64): void {
-  add64(at + ADAPT_further, latencies as i64);
 }
 
 function countOf(sums: i64): i32 {
