@@ -1,8 +1,7 @@
 import { EMPTY, HALF_FULL, type Load } from './loads.ts';
-import { cpp } from './peers/cpp.ts';
-import { goRate } from './peers/go.ts';
 import { mainThread } from './peers/main-thread.ts';
 import { flexibleMemory, npmLimiter } from './peers/npm.ts';
+import { cpp, goRate } from './peers/program.ts';
 import { LEASED, PLAIN, TICKER } from './variants.ts';
 
 /** A target for the time of a call relative to a peer. */

@@ -1,3 +1,4 @@
+import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../src/index.ts';
 
 /** The counts of one thread, from its first call to its last. */
@@ -59,4 +60,29 @@ export function asking(ask: () => Promise<boolean>, inFlight = 1): Consumer {
 /** Runs the consumer as in the measurement. */
 export async function warmUp(consumer: Consumer, ms: number): Promise<void> {
   for (let part = 0; part < WARM_UP_PARTS; part++) await consumer(ms / WARM_UP_PARTS);
+}
+
+/** The `workerData` of a consuming thread. */
+export interface ConsumerData<Shared> {
+  /** The data that the peer shares with its threads. */
+  readonly shared: Shared;
+  /** Opens when it is no longer 0. */
+  readonly gate: Int32Array<SharedArrayBuffer>;
+  readonly warmUpMs: number;
+  readonly measureMs: number;
+}
+
+/**
+ * Runs a consuming thread: warms up, reports that, waits for the gate, then measures and reports.
+ * `open` creates the consumer from the shared data.
+ */
+export async function consumeBehindGate<Shared>(
+  open: (shared: Shared) => Consumer | Promise<Consumer>,
+): Promise<void> {
+  const { shared, gate, warmUpMs, measureMs }: ConsumerData<Shared> = workerData;
+  const consumer = await open(shared);
+  await warmUp(consumer, warmUpMs);
+  parentPort?.postMessage('warm');
+  Atomics.wait(gate, 0, 0);
+  parentPort?.postMessage(await consumer(measureMs));
 }

@@ -1,4 +1,4 @@
-import { BURST } from './keyed-load.ts';
+import { BURST } from './loads.ts';
 
 /** The keys that threads ask for. */
 export interface KeyTraffic {

@@ -1,6 +1,5 @@
 import { Command, Option } from 'commander';
 import { parseCount } from '../src/cli/values.ts';
-import { describeMachine } from './machine.ts';
 import { benchAdaptive } from './parts/adaptive.ts';
 import { benchFleet } from './parts/fleet.ts';
 import { benchHost } from './parts/host.ts';
@@ -25,8 +24,14 @@ import { benchSplitting } from './parts/splitting.ts';
 import { benchStreams } from './parts/streams.ts';
 import { benchThreads } from './parts/threads.ts';
 import { benchWaits } from './parts/waits.ts';
-import { renderChapter, writeChapter } from './report.ts';
-import { type AimRow, markdownOf, markdownOfAims } from './section.ts';
+import {
+  type AimRow,
+  describeMachine,
+  markdownOf,
+  markdownOfAims,
+  renderChapter,
+  writeChapter,
+} from './report.ts';
 import { FULL, type Settings, SHORT } from './settings.ts';
 
 const PARTS = {

@@ -1,6 +1,6 @@
 import { parse, View } from 'vega';
 import { compile, type TopLevelSpec } from 'vega-lite';
-import type { Picture } from './section.ts';
+import type { Picture } from './report.ts';
 import { PLAIN } from './variants.ts';
 
 /** Matches the style of the other images in docs. */

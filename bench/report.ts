@@ -1,5 +1,52 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { markdownOf, markdownOfAims, type Section } from './section.ts';
+import { cpus, loadavg } from 'node:os';
+import { markdownTable } from 'markdown-table';
+
+/** An aim and its measurement. A missed aim fails nothing. */
+export interface AimRow {
+  readonly measure: string;
+  readonly measured: string;
+  readonly aim: string;
+}
+
+/** An image in docs/images. */
+export interface Picture {
+  /** File name without extension. */
+  readonly name: string;
+  readonly alt: string;
+  readonly svg: string;
+}
+
+/** A chapter of the report: the results of one part of the bench. */
+export interface Section {
+  readonly title: string;
+  /** How to read the table, in Markdown. */
+  readonly text: string;
+  readonly head: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+  readonly aims?: readonly AimRow[];
+  readonly pictures?: readonly Picture[];
+  /** Versions of the measured programs. */
+  readonly versions?: readonly string[];
+}
+
+/** A Markdown table with numeric columns aligned to the right. */
+export function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const isNumeric = (column: number) => rows.every((row) => /^([\d-]|$)/.test(row[column] ?? ''));
+  const align = head.map((_, column) => (isNumeric(column) ? 'r' : 'l'));
+  return markdownTable([head, ...rows], { align });
+}
+
+/** The chapter without its aims and pictures. */
+export function markdownOf({ title, text, head, rows }: Section): string {
+  return `## ${title}\n\n${text}\n\n${tableOf(head, rows)}`;
+}
+
+/** The aims and their measurements. */
+export function markdownOfAims(aims: readonly AimRow[]): string {
+  const rows = aims.map(({ measure, measured, aim }) => [measure, measured, aim]);
+  return `A missed aim fails no check.\n\n${tableOf(['measure', 'measured', 'aim'], rows)}`;
+}
 
 const BEGIN = '<!-- Measured: written by npm run bench -- --report. -->';
 const END = '<!-- End of what was measured. -->';
@@ -58,4 +105,19 @@ export function writeChapter(
 ): void {
   writeFileSync(PAGE, putChapter(readFileSync(PAGE, 'utf8'), parts, part, chapter));
   for (const { name, svg } of pictures) writeFileSync(new URL(`${name}.svg`, IMAGES), svg);
+}
+
+/** Above this load, other programs may distort the figures. */
+const BUSY_LOAD = 0.5;
+
+/** Describes the machine and its load before the measurements. */
+export function describeMachine(): string {
+  const processors = cpus();
+  const [load = 0] = loadavg();
+  const machine =
+    `Node.js ${process.version}, V8 ${process.versions.v8}, ${process.platform} ${process.arch}, ` +
+    `${processors.length} processors (${processors[0]?.model ?? 'unknown'}), load ${load.toFixed(2)}, ` +
+    `${new Date().toISOString().slice(0, 10)}.`;
+  const warning = ' The machine was busy: trust the ratios, not the times.';
+  return load > BUSY_LOAD ? machine + warning : machine;
 }

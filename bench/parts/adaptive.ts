@@ -5,7 +5,7 @@ import { HostRegion } from '../../src/host.ts';
 import { Semaphore } from '../../src/index.ts';
 import { meanOf } from '../../src/load/judge/interval.ts';
 import { messageOf, whileItRuns } from '../child-message.ts';
-import type { Section } from '../section.ts';
+import type { Section } from '../report.ts';
 import type { Settings } from '../settings.ts';
 import { SEMAPHORE, type SlottedClient, slotPermits } from '../workers/slotted-permits.ts';
 import type { SlotsChange, SlottedReport, SlottedServer } from '../workers/slotted-server.ts';

@@ -2,10 +2,9 @@ import { createClient } from 'redis';
 import { TokenBucket } from '../../src/index.ts';
 import { FleetBucket } from '../../src/integrations/redis.ts';
 import { CallBench } from '../calls.ts';
-import { commandStats } from '../command-stats.ts';
 import { FleetCrew } from '../fleet.ts';
-import { BenchRedis, INSTALL_REDIS } from '../redis-server.ts';
-import type { AimRow, Section } from '../section.ts';
+import { BenchRedis, commandStats, INSTALL_REDIS } from '../redis-server.ts';
+import type { AimRow, Section } from '../report.ts';
 import type { Settings } from '../settings.ts';
 import { mostBeyondRate, type Spend } from '../spend-log.ts';
 

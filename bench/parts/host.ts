@@ -7,7 +7,7 @@ import { hostProcesses } from '../peers/host-processes.ts';
 import { checkCounts, nsPerCall, type Peer } from '../peers/peer.ts';
 import { zerotime } from '../peers/zerotime.ts';
 import { BenchRedis } from '../redis-server.ts';
-import type { Section } from '../section.ts';
+import type { Section } from '../report.ts';
 import type { Settings } from '../settings.ts';
 import { median, ratios, shownSpread } from '../spread.ts';
 import { PLAIN } from '../variants.ts';

@@ -1,9 +1,9 @@
 import { KeyedTokenBucket } from '../../src/keyed.ts';
-import { BURST, type KeyedLoad } from '../keyed-load.ts';
+import { BURST, type KeyedLoad } from '../loads.ts';
 import { versionOf } from '../peers/npm.ts';
 import { type Counts, nsPerCall } from '../peers/peer.ts';
 import { measureThreads } from '../peers/worker-threads.ts';
-import type { AimRow, Section } from '../section.ts';
+import type { AimRow, Section } from '../report.ts';
 import type { Settings } from '../settings.ts';
 import { median, ratios, shownSpread } from '../spread.ts';
 import type { KeyedData } from '../workers/keyed.ts';

@@ -2,7 +2,7 @@ import { FRESH, KEPT, type KeyTraffic, TRAFFICS } from '../key-traffic.ts';
 import { KEY_PEERS, type KeyPeer, type KeyRun, MAP, OURS } from '../peers/keys.ts';
 import { versionOf } from '../peers/npm.ts';
 import { nsPerCall } from '../peers/peer.ts';
-import type { AimRow, Section } from '../section.ts';
+import type { AimRow, Section } from '../report.ts';
 import type { Settings } from '../settings.ts';
 import { median, ratios, shownSpread } from '../spread.ts';
 

@@ -1,14 +1,21 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { arrivalsOf } from '../arrivals.ts';
 import { messageOf, whileItRuns } from '../child-message.ts';
-import { autocannon, type Generator, type GeneratorReport, zerotimeLoad } from '../generators.ts';
+import {
+  autocannon,
+  calibrationMs,
+  type Generator,
+  type GeneratorReport,
+  prepareWrk2,
+  wrk2,
+  zerotimeLoad,
+} from '../generators.ts';
 import { versionOf } from '../peers/npm.ts';
-import type { Section } from '../section.ts';
+import type { Section } from '../report.ts';
 import type { Settings } from '../settings.ts';
 import { standardDeviation } from '../spread.ts';
 import { percentileOf, type Schedule, type Served, trueLatencies } from '../true-latency.ts';
 import type { StallingCommand, Stalls } from '../workers/stalling-server.ts';
-import { calibrationMs, prepareWrk2, wrk2 } from '../wrk2.ts';
 
 const THREADS = 2;
 /** Enough for the requests of a stall at 1,000 per second; at higher rates some wait for one. */

@@ -2,7 +2,7 @@ import { allOf, Semaphore, TokenBucket } from '../../src/index.ts';
 import { HALF_FULL } from '../loads.ts';
 import { nsPerCall, type Peer } from '../peers/peer.ts';
 import { zerotime } from '../peers/zerotime.ts';
-import type { AimRow, Section } from '../section.ts';
+import type { AimRow, Section } from '../report.ts';
 import type { Settings } from '../settings.ts';
 import { ratios, shownSpread } from '../spread.ts';
 import { EIGHT_LIMITS, PLAIN, TWO_LIMITS } from '../variants.ts';

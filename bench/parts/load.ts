@@ -2,7 +2,7 @@ import { ArrivalServer, type Arrivals, arrivalsOf } from '../arrivals.ts';
 import { autocannon, type Generator, zerotimeLoad } from '../generators.ts';
 import { versionOf } from '../peers/npm.ts';
 import { plotAdmissions, type Slice } from '../plots.ts';
-import type { Section } from '../section.ts';
+import type { Section } from '../report.ts';
 import type { Settings } from '../settings.ts';
 import { ratios, shownSpread, standardDeviation } from '../spread.ts';
 

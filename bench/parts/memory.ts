@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { MemoryRow } from '../memory-probe.ts';
 import { versionOf } from '../peers/npm.ts';
-import type { AimRow, Section } from '../section.ts';
+import type { AimRow, Section } from '../report.ts';
 import type { Settings } from '../settings.ts';
 
 const execute = promisify(execFile);

@@ -1,9 +1,8 @@
 import { EMPTY, HALF_FULL } from '../loads.ts';
-import { cpp } from '../peers/cpp.ts';
 import { onNode } from '../peers/node.ts';
-import { checkCounts, nsPerCall, type Peer, type Run } from '../peers/peer.ts';
-import { preparePeers } from '../peers/prepare.ts';
-import type { AimRow, Section } from '../section.ts';
+import { checkCounts, nsPerCall, type Peer, preparePeers, type Run } from '../peers/peer.ts';
+import { cpp } from '../peers/program.ts';
+import type { AimRow, Section } from '../report.ts';
 import type { Settings } from '../settings.ts';
 import { median, ratios, shownSpread } from '../spread.ts';
 

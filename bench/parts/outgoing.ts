@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { checkGuarantee } from '../../src/load/judge/guarantee.ts';
-import type { Section } from '../section.ts';
+import type { Section } from '../report.ts';
 import type { Settings } from '../settings.ts';
 import type { OutgoingRun } from '../workers/outgoing-client.ts';
 

@@ -1,7 +1,7 @@
 import { LeakyBucket, systemClock, TickerClock } from '../../src/index.ts';
-import { durations, shownPercentiles } from '../percentiles.ts';
-import type { AimRow, Section } from '../section.ts';
+import type { AimRow, Section } from '../report.ts';
 import type { Settings } from '../settings.ts';
+import { durations, shownPercentiles } from '../spread.ts';
 
 const NS_PER_US = 1000;
 

@@ -2,7 +2,7 @@ import { Piscina } from 'piscina';
 import { LeakyBucket, systemClock, TokenBucket } from '../../src/index.ts';
 import { type TaskLimiter, throttle } from '../../src/integrations/piscina.ts';
 import { checkGuarantee } from '../../src/load/judge/guarantee.ts';
-import type { Section } from '../section.ts';
+import type { Section } from '../report.ts';
 import type { Settings } from '../settings.ts';
 
 const THREADS = 4;

@@ -1,7 +1,7 @@
 import { Piscina } from 'piscina';
 import { systemClock, TokenBucket } from '../../src/index.ts';
 import { throttle } from '../../src/integrations/piscina.ts';
-import type { Section } from '../section.ts';
+import type { Section } from '../report.ts';
 
 const POOL = { minThreads: 2, maxThreads: 2, concurrentTasksPerWorker: 8 };
 const TASKS = 100_000;

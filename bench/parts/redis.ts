@@ -2,11 +2,10 @@ import { Redis } from 'ioredis';
 import { RateLimiterRedis } from 'rate-limiter-flexible';
 import { createClient } from 'redis';
 import { type RedisClient, RedisTokenBucket } from '../../src/integrations/redis.ts';
-import { commandStats, type Spent } from '../command-stats.ts';
 import { consumePoints } from '../flexible.ts';
 import { versionOf } from '../peers/npm.ts';
-import { BenchRedis, INSTALL_REDIS } from '../redis-server.ts';
-import type { Section } from '../section.ts';
+import { BenchRedis, commandStats, INSTALL_REDIS, type Spent } from '../redis-server.ts';
+import type { Section } from '../report.ts';
 import type { Settings } from '../settings.ts';
 import { median, ratios, shownSpread } from '../spread.ts';
 

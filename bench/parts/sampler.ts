@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { CALL_HEAD, CALLS_PER_SAMPLE } from '../calls.ts';
-import type { Section } from '../section.ts';
+import type { Section } from '../report.ts';
 import type { Settings } from '../settings.ts';
 
 const CASES = [

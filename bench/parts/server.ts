@@ -3,7 +3,7 @@ import { Piscina } from 'piscina';
 import { Semaphore, TokenBucket } from '../../src/index.ts';
 import { throttle } from '../../src/integrations/piscina.ts';
 import { messageOf, whileItRuns } from '../child-message.ts';
-import type { Section } from '../section.ts';
+import type { Section } from '../report.ts';
 import type { Settings } from '../settings.ts';
 import type { ServerLimits, ServerReport } from '../workers/limited-server.ts';
 

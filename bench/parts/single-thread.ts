@@ -11,7 +11,7 @@ import {
 } from '../../src/index.ts';
 import { KeyedTokenBucket } from '../../src/keyed.ts';
 import { CALL_HEAD, CALLS_PER_SAMPLE, CallBench } from '../calls.ts';
-import type { Section } from '../section.ts';
+import type { Section } from '../report.ts';
 import type { Settings } from '../settings.ts';
 
 const ONE = 'tryConsume, admits';

@@ -4,8 +4,7 @@ import { setTimeout as after } from 'node:timers/promises';
 import { HostRegion } from '../../src/host.ts';
 import { systemClock } from '../../src/index.ts';
 import { messageOf } from '../child-message.ts';
-import { durations, shownPercentiles } from '../percentiles.ts';
-import type { Section } from '../section.ts';
+import type { Section } from '../report.ts';
 import type { Settings } from '../settings.ts';
 import {
   bucketOf,
@@ -15,6 +14,7 @@ import {
   semaphoreOf,
   type Waiting,
 } from '../sleepers.ts';
+import { durations, shownPercentiles } from '../spread.ts';
 
 const SCRIPT = new URL('../workers/sleeper-process.js', import.meta.url);
 const SLEEPER = 'the process of the sleepers';

@@ -1,7 +1,7 @@
 import { HALF_FULL } from '../loads.ts';
 import { checkCounts, nsPerCall, type Peer } from '../peers/peer.ts';
 import { zerotime } from '../peers/zerotime.ts';
-import type { Section } from '../section.ts';
+import type { Section } from '../report.ts';
 import type { Settings } from '../settings.ts';
 import { type Traffic, waitsOf } from '../splitting.ts';
 import { median } from '../spread.ts';

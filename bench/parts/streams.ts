@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import { systemClock, TokenBucket } from '../../src/index.ts';
 import { throttleWebStream } from '../../src/integrations/fetch.ts';
 import { type ByteLimiter, throttleStream } from '../../src/integrations/streams.ts';
-import type { Section } from '../section.ts';
+import type { Section } from '../report.ts';
 import type { Settings } from '../settings.ts';
 
 const RATE = 1_000_000;

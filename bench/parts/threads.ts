@@ -1,15 +1,20 @@
 import { CALL_AIMS, type CallAim } from '../aims.ts';
 import { HALF_FULL, type Load } from '../loads.ts';
-import { cpp } from '../peers/cpp.ts';
 import { flexibleCluster } from '../peers/flexible-cluster.ts';
-import { goJuju, goRate } from '../peers/go.ts';
 import { mainThread, mainThreadPipelined } from '../peers/main-thread.ts';
 import { bottleneck, flexibleMemory, npmLimiter } from '../peers/npm.ts';
-import { type Counts, checkCounts, nsPerCall, type Peer, type Run } from '../peers/peer.ts';
-import { preparePeers } from '../peers/prepare.ts';
+import {
+  type Counts,
+  checkCounts,
+  nsPerCall,
+  type Peer,
+  preparePeers,
+  type Run,
+} from '../peers/peer.ts';
+import { cpp, goJuju, goRate } from '../peers/program.ts';
 import { zerotime } from '../peers/zerotime.ts';
 import { plotThroughput } from '../plots.ts';
-import { type AimRow, type Section, tableOf } from '../section.ts';
+import { type AimRow, type Section, tableOf } from '../report.ts';
 import type { Settings } from '../settings.ts';
 import { median, ratios, shownSpread } from '../spread.ts';
 import { PLAIN, VARIANTS } from '../variants.ts';

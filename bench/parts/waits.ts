@@ -1,7 +1,7 @@
 import { systemClock } from '../../src/index.ts';
-import { durations, shownPercentiles } from '../percentiles.ts';
-import type { Section } from '../section.ts';
+import type { Section } from '../report.ts';
 import type { Settings } from '../settings.ts';
+import { durations, shownPercentiles } from '../spread.ts';
 
 const WAITS_US: readonly number[] = [10, 100, 1_000, 10_000];
 const MOST_SAMPLES = 5_000;

@@ -1,9 +1,10 @@
 import { createRequire } from 'node:module';
-import type { Load } from '../loads.ts';
+import type { NpmData, NpmName } from '../workers/npm.ts';
 import type { Peer, Prepared } from './peer.ts';
 import { measureThreads } from './worker-threads.ts';
 
 const require = createRequire(import.meta.url);
+const WORKER = new URL('../workers/npm.js', import.meta.url);
 
 /** A package and its version, from its package.json. */
 export function versionOf(name: string): string {
@@ -24,22 +25,16 @@ export async function prepareNpm(name: string): Promise<Prepared> {
 }
 
 /** A limiter from npm with state in a single thread, where `worker` calls it. */
-function limiter(name: string, npmName: string, worker: string): Peer {
+function limiter(title: string, name: NpmName): Peer {
   return {
-    name,
+    name: title,
     mostThreads: 1,
-    prepare: () => prepareNpm(npmName),
-    measure: (run) => {
-      const url = new URL(`../workers/${worker}.js`, import.meta.url);
-      return measureThreads({ worker: url, share: (): Load => run.load }, run);
-    },
+    prepare: () => prepareNpm(name),
+    measure: (run) =>
+      measureThreads({ worker: WORKER, share: (): NpmData => ({ name, load: run.load }) }, run),
   };
 }
 
-export const npmLimiter = limiter('npm limiter', 'limiter', 'limiter');
-export const flexibleMemory = limiter(
-  'rate-limiter-flexible, memory',
-  'rate-limiter-flexible',
-  'flexible-memory',
-);
-export const bottleneck = limiter('bottleneck', 'bottleneck', 'bottleneck');
+export const npmLimiter = limiter('npm limiter', 'limiter');
+export const flexibleMemory = limiter('rate-limiter-flexible, memory', 'rate-limiter-flexible');
+export const bottleneck = limiter('bottleneck', 'bottleneck');

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { type Transferable, Worker } from 'node:worker_threads';
-import type { ConsumerReport } from '../consumer.ts';
-import type { ConsumerData } from '../gate.ts';
+import type { ConsumerData, ConsumerReport } from '../consumer.ts';
 import type { Counts, Run } from './peer.ts';
 
 /** The worker threads of a peer. */

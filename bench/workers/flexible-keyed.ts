@@ -1,8 +1,7 @@
 import { RateLimiterMemory } from 'rate-limiter-flexible';
-import { asking } from '../consumer.ts';
+import { asking, consumeBehindGate } from '../consumer.ts';
 import { consumePoints } from '../flexible.ts';
-import { consumeBehindGate } from '../gate.ts';
-import { inTurn, type KeyedLoad, keysOf } from '../keyed-load.ts';
+import { inTurn, type KeyedLoad, keysOf } from '../loads.ts';
 
 await consumeBehindGate(async (load: KeyedLoad) => {
   const limiter = new RateLimiterMemory({ points: load.burst, duration: load.fillSeconds });

@@ -1,7 +1,6 @@
 import { KeyedTokenBucket } from '../../src/keyed.ts';
-import { calling } from '../consumer.ts';
-import { consumeBehindGate } from '../gate.ts';
-import { inTurn, type KeyedLoad, keysOf } from '../keyed-load.ts';
+import { calling, consumeBehindGate } from '../consumer.ts';
+import { inTurn, type KeyedLoad, keysOf } from '../loads.ts';
 
 /** The table and the load. */
 export interface KeyedData {

@@ -1,8 +1,7 @@
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { KeyedTokenBucket } from '../../src/keyed.ts';
-import { asking, type Consumer, calling } from '../consumer.ts';
+import { asking, type Consumer, calling, consumeBehindGate } from '../consumer.ts';
 import { consumePoints } from '../flexible.ts';
-import { consumeBehindGate } from '../gate.ts';
 import { KEY_BURST, type KeyTask, keysOfTask } from '../key-traffic.ts';
 
 /** What a thread asks, and for which keys. */

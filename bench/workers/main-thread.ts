@@ -1,6 +1,5 @@
 import type { MessagePort } from 'node:worker_threads';
-import { asking } from '../consumer.ts';
-import { consumeBehindGate } from '../gate.ts';
+import { asking, consumeBehindGate } from '../consumer.ts';
 
 /** The channel to the main thread, and the number of requests in flight. */
 export interface MainThreadData {

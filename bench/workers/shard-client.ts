@@ -1,6 +1,5 @@
 import type { MessagePort } from 'node:worker_threads';
-import { asking } from '../consumer.ts';
-import { consumeBehindGate } from '../gate.ts';
+import { asking, consumeBehindGate } from '../consumer.ts';
 import { type KeyTask, keysOfTask } from '../key-traffic.ts';
 
 /** The channels to the threads that own the keys, and the keys to request. */

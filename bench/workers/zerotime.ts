@@ -1,5 +1,4 @@
-import { calling } from '../consumer.ts';
-import { consumeBehindGate } from '../gate.ts';
+import { calling, consumeBehindGate } from '../consumer.ts';
 import { ALL_VARIANTS, type Limited } from '../variants.ts';
 
 /** The variant's name and its bucket. */

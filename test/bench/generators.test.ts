@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { ArrivalServer, arrivalsOf } from '../../bench/arrivals.ts';
+import { calibrationMs, p99Of } from '../../bench/generators.ts';
 import {
   percentileOf,
   type Schedule,
@@ -82,4 +84,58 @@ test('a percentile is the smallest value with that share at or below it', () => 
   const values = Float64Array.from({ length: 200 }, (_, at) => at + 1);
   expect([50, 99, 99.5, 100].map((p) => percentileOf(values, p))).toEqual([100, 198, 199, 200]);
   expect(percentileOf(Float64Array.of(), 99)).toBeNaN();
+});
+
+test('requests are counted per time slice from the first one on, and per connection', () => {
+  const startUs = 5e12;
+  const at = (ms: number, connection: number) => ({ atUs: startUs + ms * 1000, connection });
+  const came = [at(0, 1), at(99.9, 2), at(100, 1), at(350, 1), at(399, 2), at(400, 2)];
+  expect(arrivalsOf(came, 400, 100)).toEqual({
+    count: 6,
+    slices: [2, 1, 0, 2],
+    connections: [3, 3],
+  });
+});
+
+test('without arrivals every slice is empty', () => {
+  expect(arrivalsOf([], 300, 100)).toEqual({ count: 0, slices: [0, 0, 0], connections: [] });
+});
+
+test('the server records each request once', async () => {
+  const server = await ArrivalServer.listen();
+  try {
+    for (let i = 0; i < 3; i++) expect(await (await fetch(server.url)).text()).toBe('zerotime\n');
+    const came = server.take();
+    expect(came).toHaveLength(3);
+    const instants = came.map(({ atUs }) => atUs);
+    expect(instants).toEqual(instants.toSorted((a, b) => a - b));
+    expect(server.take()).toEqual([]);
+  } finally {
+    server.close();
+  }
+});
+
+const summary = (p99: string) => `
+  Latency Distribution (HdrHistogram - Recorded Latency)
+ 50.000%    1.13ms
+ 90.000%    1.70ms
+ 99.000%  ${p99}
+ 99.900%    3.10ms
+`;
+
+test.each([
+  ['  812.00us', 0.812],
+  ['    2.52ms', 2.52],
+  ['    1.20s ', 1_200],
+  ['    1.50m ', 90_000],
+])('the p99 of wrk2 is read with its unit: %s', (text, ms) => {
+  expect(p99Of(summary(text))).toBeCloseTo(ms, 9);
+});
+
+test('a summary without a p99 is an error that shows it', () => {
+  expect(() => p99Of('unable to connect')).toThrow('unable to connect');
+});
+
+test('wrk2 calibrates longer with more connections', () => {
+  expect(calibrationMs(2, 64)).toBe(10_160);
 });
