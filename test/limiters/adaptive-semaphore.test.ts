@@ -196,6 +196,15 @@ describe('a semaphore that adapts', () => {
     expect(made.semaphore.adaptation?.latencyMs).toBeCloseTo(30);
   });
 
+  // docs/how-many-at-once.md: "A call that never ends is never measured"
+  test('does not measure a call that has not ended', async () => {
+    const { clock, semaphore } = make();
+    for (let round = 0; round < 20; round++) semaphore.tryAcquire();
+    await clock.advance(1e6);
+    expect(semaphore.tryAcquire()).toBeUndefined();
+    expect(semaphore.adaptation).toMatchObject({ number: 20, latencyMs: 0, dropped: 0 });
+  });
+
   test('lets waiting callers in when the number rises', async () => {
     const made = make({ permits: { max: 40, initial: 4 } });
     const { clock, semaphore } = made;

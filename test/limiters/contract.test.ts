@@ -80,6 +80,7 @@ describe.each(LIMITER_CASES)(
     });
 
     // docs/guide.md: "A request larger than the burst can never succeed"
+    // docs/errors.md: "An error means that a request can never be granted"
     it('reports more than its limit as never possible', async () => {
       const { limiter } = make();
       expect(limiter.tryConsume(LIMIT + 1)).toBe(false);

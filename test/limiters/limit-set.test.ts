@@ -203,6 +203,7 @@ describe('options', () => {
 });
 
 describe('waits', () => {
+  // docs/guide.md: "All features of a bucket work: waits in order"
   test('are served in order, at the rate of the limit that they wait for, and keep their places', async () => {
     const clock = ManualClock.create();
     const limits = [
@@ -228,6 +229,7 @@ describe('waits', () => {
     expect(woken).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
   });
 
+  // docs/guide.md: "All features of a bucket work: waits in order"
   test('a lease spends from all limits', () => {
     const clock = ManualClock.create();
     const limits = [

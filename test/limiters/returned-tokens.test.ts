@@ -27,6 +27,7 @@ const CANCELS: readonly (readonly [string, boolean, boolean])[] = [
   ['key of a KeyedTokenBucket', false, false],
 ];
 
+// docs/guide.md: "All features of a bucket work: waits in order"
 test.each(CANCELS)('a reservation of a %s after tokens were returned', (name, inDebt, atOnce) => {
   const cancelled = [0, 5].map((left) => {
     const clock = ManualClock.create();

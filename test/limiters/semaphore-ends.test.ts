@@ -63,13 +63,17 @@ test('a thread that ends by itself with a permit keeps its entry for the one tha
   expect(semaphore.inUse()).toBe(0);
 });
 
-test('a thread that finds no entry says that its permits do not come back', async () => {
+// docs/host.md: "Such threads also use up the 255 owners of each semaphore"
+test('a thread that finds no entry says that its permits do not come back, and they do not', async () => {
   const semaphore = withEntries(0);
-  const worker = start(semaphore, { does: 'releases', stays: true });
+  const worker = start(semaphore, { does: 'keeps', stays: true });
+  semaphore.watch(worker);
   const messages: unknown[] = [];
   worker.on('message', (message) => messages.push(message));
   while (messages.length < 2) await once(worker, 'message');
   expect(messages.sort()).toEqual(['ZEROTIME_SEMAPHORE_OWNERS', 'done']);
+  await worker.terminate();
+  expect(semaphore.inUse()).toBe(1);
 });
 
 test('any number of semaphores watch a worker with one listener', () => {

@@ -56,6 +56,7 @@ test.each(KERNEL_MIXES)(
   },
 );
 
+// docs/how-many-at-once.md: "There is no leader: whichever call completes a window"
 test.each(KERNEL_MIXES)(
   `four threads whose calls share the windows of a semaphore never hold more than its largest number: $mix (seed ${SEED})`,
   async ({ kernels }) => {

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 import { ManualClock, TokenBucket } from '../../src/index.ts';
+import { type Granted, mostBeyond } from '../oracle/bound.ts';
 import { Crew } from '../support/crew.ts';
 import { Gate } from '../support/gate.ts';
+import { Random, SEED } from '../support/random.ts';
 import type { StalledCall, StalledJob } from '../workers/stalled.ts';
 
 // https://github.com/golang/go/issues/71360, https://github.com/golang/go/issues/65508 and
@@ -48,6 +50,24 @@ test.each(CALLS)(
     expect(bucket.balance()).toBe(0.5);
   },
 );
+
+// docs/tuning.md: "As with a period, late readings widen the bound"
+test(`late readings add the tokens of their lateness at most (seed ${SEED})`, () => {
+  const [rate, burst, lateMs] = [1000, 10, 7];
+  const random = new Random(SEED);
+  const clock = ManualClock.create();
+  const bucket = TokenBucket.create({ rate, burst, clock });
+  const granted: Granted[] = [];
+  for (let ms = 0; ms < 5000; ms++) {
+    clock.set(Math.max(clock.nowMs, ms - random.below(lateMs + 1)));
+    // Idle until it is full, then as fast as it goes.
+    const n = ms % 60 < 30 ? 0 : bucket.consumeOrDrain(100);
+    if (n > 0) granted.push({ atUs: ms * 1000, n });
+  }
+  const { beyond, text } = mostBeyond(granted, [{ atUs: 0, rate }]);
+  expect(beyond, text).toBeLessThanOrEqual(burst + (rate * lateMs) / 1000);
+  expect(beyond).toBeGreaterThan(burst);
+});
 
 test('mints no token: calls whose clock moves back and forth (golang/go#56287)', () => {
   const clock = ManualClock.create();

@@ -25,6 +25,7 @@ describe('a region', () => {
     expect(Region.create().bytesFree).toBe(65_536 - HEADER_BYTES);
   });
 
+  // docs/tuning.md: "If you need tens of thousands of regions"
   test('in a plain SharedArrayBuffer rounds its size up to lines of 64 bytes', () => {
     const region = Region.create({ plain: true, bytes: HEADER_BYTES + BUCKET_BYTES - 1 });
     expect(region.handle.memory).toBe(region.buffer);

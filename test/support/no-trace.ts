@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, vi } from 'vitest';
 
 // Test files share a process: what one leaves behind there decides how the next one ends.
 
@@ -41,8 +41,14 @@ beforeAll(() => {
   before = shared();
 });
 
-afterAll(() => {
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+  vi.unstubAllEnvs();
   vi.restoreAllMocks();
+});
+
+afterAll(() => {
   const after = shared();
   const names = new Set([...before.keys(), ...after.keys()]);
   const changed = [...names].filter(

@@ -8,6 +8,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
+// docs/tuning.md: "If it is killed, timers take over within 10 ms"
 test('a thread that does not ring is doubted, and replaced if it does not prove itself', () => {
   const { board, start, started, set, woken, run, pass } = playedAlarms();
   started();

@@ -135,6 +135,7 @@ describe('a manual clock', () => {
     await Promise.all([past, other]);
   });
 
+  // docs/errors.md: "With a ManualClock that is never advanced"
   test('keeps the event loop alive during a sleep, and leaves nothing behind', async () => {
     const clock = ManualClock.create();
     const before = timerCount();

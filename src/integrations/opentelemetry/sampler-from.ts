@@ -41,7 +41,7 @@ function fromEnvironment(name: string): number | undefined {
  * 1. a handle: `source` itself or one of its properties, also that of a `RemoteSampler`
  * 2. the thread that started this one
  * 3. the environment: creates a sampler with the rate `ZEROTIME_TRACES_PER_SECOND` and the burst
- *    `ZEROTIME_TRACES_BURST` (default: the rate)
+ *    `ZEROTIME_TRACES_BURST` (default: the rate, at least 10)
  *
  * Threads that are started later inherit it.
  *

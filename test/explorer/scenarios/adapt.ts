@@ -13,6 +13,7 @@ export function adaptiveWindows(): Shared[] {
     ...{ name, stops, threads },
   });
   return [
+    // docs/how-many-at-once.md: "There is no leader: whichever call completes a window"
     list('add and add', true, [add], [add]),
     list('add and close', false, [add], [close]),
     list('close and close', false, [close], [close]),

@@ -145,6 +145,7 @@ describe.skipIf(LACKS_REDIS).each(PACKAGES)('calls of one turn, with %s,', (name
   });
 
   // docs/redis.md: "It serves them in order, as if each"
+  // docs/redis.md: "Divisions, in consumeOrDrain, reconfigure and by a fill"
   test(`answer as if each were a command of its own (ZEROTIME_SEED=${SEED})`, async () => {
     const random = new Random(SEED);
     const clock = ManualClock.create({ nowMs: START_MS });

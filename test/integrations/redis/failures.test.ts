@@ -1,6 +1,8 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { RateLimitError } from '../../../src/index.ts';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { ManualClock, type RateLimitError, TokenBucket } from '../../../src/index.ts';
 import { RedisTokenBucket, type RedisTokenBucketOptions } from '../../../src/integrations/redis.ts';
+import { systemClock } from '../../../src/time/system-clock.ts';
+import { type Granted, mostBeyond } from '../../oracle/bound.ts';
 import { SEED, SHARE } from '../../support/random.ts';
 import { CONNECT, type Connection, PACKAGES } from './connections.ts';
 import { LossyProxy } from './lossy-proxy.ts';
@@ -288,3 +290,44 @@ describe.skipIf(LACKS_REDIS).each(CLIENTS)('with %s', (name) => {
     expect(await takeAll(first as RedisTokenBucket)).toBe(12);
   });
 });
+
+// docs/redis.md: "If burst / processes is at least 1, at most 2 x burst + rate x (t + d)"
+// docs/redis.md: "Otherwise each process starts with one token"
+test.each([
+  [12, 3],
+  [2, 8],
+])(
+  'an outage adds the shares of all processes to a burst of %d: %d processes',
+  async (burst, processes) => {
+    const [rate, outageMs] = [100, 300];
+    let nowUs = 1e12;
+    vi.spyOn(systemClock, 'now').mockImplementation(() => nowUs);
+    const clock = ManualClock.create();
+    const stored = TokenBucket.create({ rate, burst, clock });
+    let isDown = false;
+    const answer = async () => {
+      if (isDown) throw new Error('connect ECONNREFUSED');
+      // The server's time, negative for a refusal.
+      return stored.tryConsume() ? 1e15 : -1e15;
+    };
+    const buckets = Array.from({ length: processes }, (_, index) =>
+      RedisTokenBucket.create({
+        ...{ client: { evalSha: answer, eval: answer, on: () => undefined }, key: `${index}` },
+        ...{ rate, burst, whenUnreachable: 'local', processes },
+      }),
+    );
+    const granted: Granted[] = [];
+    for (let ms = 0; ms < 1500; ms++, nowUs += 1000) {
+      clock.advance(1);
+      isDown = ms >= 500 && ms < 500 + outageMs;
+      for (const bucket of buckets) {
+        while (await bucket.tryConsume()) granted.push({ atUs: nowUs, n: 1 });
+      }
+    }
+    const beyond = (of: number) => mostBeyond(granted, [{ atUs: 0, rate: of }]).beyond;
+    const shares = Math.max(burst, processes);
+    expect(beyond(rate)).toBeGreaterThan(burst + shares);
+    expect(beyond(rate)).toBeLessThanOrEqual(burst + shares + (rate * outageMs) / 1000);
+    if (burst >= processes) expect(beyond(2 * rate)).toBeLessThanOrEqual(2 * burst);
+  },
+);

@@ -47,6 +47,43 @@ describe('a fleet bucket', () => {
     await process.close();
   });
 
+  // docs/fleets.md: "If one process has all of the demand for a while, d = 100,000"
+  test.each([
+    [100, 4000, 4000],
+    [100 / 3, 1100, 1100],
+    [100 / 3, 4000, 3400],
+  ])(
+    'of %d tokens a millisecond needs no more than a stock of %d, and uses %d',
+    async (perMs, stock, used) => {
+      const fleet = new Fleet({ rate: 1e6, burst: 1e6 });
+      const { bucket } = fleet.source;
+      const source = {
+        consumeOrDrain: async (n: number) => {
+          const taken = bucket.consumeOrDrain(n);
+          await fleet.clock.sleep(fleet.clock.now() + 1000);
+          return taken;
+        },
+        returnTokens: async (n: number) => bucket.returnTokens(n),
+      };
+      // As far from command to command as can be.
+      const joining = fleet.join({ source, stock, random: () => 0.999 });
+      await settle();
+      await fleet.pass(1);
+      const process = await joining;
+      let [refused, most] = [0, 0];
+      for (let ms = 0; ms < 3000; ms++) {
+        const wanted = Math.floor((ms + 1) * perMs) - Math.floor(ms * perMs);
+        const got = process.consumeOrDrain(wanted);
+        if (ms >= 1000) refused += wanted - got;
+        if (ms >= 1000) most = Math.max(most, process.available());
+        await fleet.pass(1);
+      }
+      expect(refused).toBe(0);
+      expect(most).toBeLessThanOrEqual(used);
+      await process.close();
+    },
+  );
+
   test('sends at most one command per interval, however often it runs dry', async () => {
     const fleet = new Fleet({ rate: 1000, burst: 10 });
     const process = await fleet.join({ stock: 1000 });

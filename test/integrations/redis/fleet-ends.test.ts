@@ -93,6 +93,7 @@ async function worstOf(end: FleetEnd, isSucceeded: boolean): Promise<number> {
   return worstMs;
 }
 
+// docs/fleets.md: "If all of them have ended, closed their fleet buckets"
 describe('a fleet bucket whose thread ends', () => {
   test.each([
     ['serves its waiters by another thread with a source', true],

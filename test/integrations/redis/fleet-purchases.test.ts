@@ -128,12 +128,14 @@ describe('fleet buckets that want more than there is', () => {
       if (passed === ms) before.splice(0, before.length, ...spent);
       clock.advance(1);
       await settle();
+      expect(from.bucket.waiting, 'orders').toBeLessThanOrEqual(buckets.length);
       spent = spent.map((tokens, i) => tokens + (buckets[i]?.consumeOrDrain(demands[i] ?? 0) ?? 0));
     }
     await Promise.all(buckets.map((bucket) => bucket.close()));
     return spent.map((tokens, i) => (tokens - (before[i] ?? 0)) / ms);
   }
 
+  // docs/fleets.md: "The source serves orders as they arrive"
   test('get the same, though one asks for nine times as much', async () => {
     const [modest = 0, greedy = 0] = await shares([40, 40], [1, 9], 2000);
     expect(modest).toBeGreaterThan(0.475);

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { TokenBucket } from '../../../src/index.ts';
 import { Stock } from '../../../src/integrations/redis/fleet/stock.ts';
 import { FleetBucket, FleetSpender } from '../../../src/integrations/redis.ts';
@@ -139,16 +139,19 @@ describe('a region that is closed before its fleet bucket', () => {
     expect(Math.round(market.available())).toBe(10);
   });
 
-  test('ends the waits of this thread if nobody is left to buy', async () => {
+  // docs/fleets.md: "Otherwise it gets no more tokens and its waits reject"
+  test('ends the waits of this thread within 0.2 s if nobody is left to buy', async () => {
     const { fleet } = new Scarcity();
     const source = { consumeOrDrain: async () => 0, returnTokens: async () => undefined };
     const { region } = fleet;
     const bucket = await FleetBucket.open(region, 'hot', { source, stock: STOCK });
     const spender = FleetSpender.attach(bucket.handle);
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
     const told = [bucket, spender].map((one) =>
       expect(one.wait()).rejects.toThrow(/^the fleet bucket is closed$/),
     );
     region.close();
+    vi.advanceTimersByTime(200);
     await Promise.all(told);
     expect(Stock.open(bucket.handle).balance).toBe(-2);
     await bucket.close();

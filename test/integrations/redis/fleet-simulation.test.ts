@@ -44,6 +44,8 @@ function onPaper(levels: readonly Level[]) {
   };
 }
 
+// docs/fleets.md: "Commands are at most 3 / (1.25 x 0.02) = 120 a second"
+// docs/fleets.md: "Choose a seller's stock so that it lasts at most a third"
 describe.each(TESTED)('1,000 machines, $name', ({ name, levels }) => {
   test.each(LOADS)('that ask for %d times the rate keep to the paper', async (load) => {
     const simulation = {

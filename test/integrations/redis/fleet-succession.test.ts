@@ -83,6 +83,7 @@ describe('a buyer that stands down', () => {
     expect(source.returned).toEqual([1]);
   });
 
+  // docs/fleets.md: "If all of them have ended, closed their fleet buckets"
   test('is the last one: waiting callers get an error', async () => {
     const fleet = new Fleet({ rate: 1, burst: 10, initial: 0 });
     const { bucket, spender } = await twoBuyers(fleet);

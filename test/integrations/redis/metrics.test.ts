@@ -24,6 +24,7 @@ function unhandled(): unknown[] {
   return errors;
 }
 
+// docs/integrations.md: "A scrape never asks the server"
 test('a bucket on a server exports its calls, its commands and its health, without a command', async () => {
   const { register, metrics } = scene();
   const { client, state } = server(2);

@@ -110,6 +110,8 @@ describe.skipIf(LACKS_REDIS)('a bucket on a server', () => {
     connection.end();
   });
 
+  // docs/redis.md: "Every sum of these and a time of at most 2^52 ticks"
+  // docs/redis.md: "Divisions, in consumeOrDrain, reconfigure and by a fill"
   test(`is equally exact at any rate and burst (ZEROTIME_SEED=${SEED})`, async () => {
     const connection = await CONNECT.redis(server.url);
     let steps = 0;

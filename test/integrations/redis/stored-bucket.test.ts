@@ -49,6 +49,7 @@ describe.skipIf(LACKS_REDIS)('a stored bucket', () => {
     expect(await bucket.consumeOrDrain(1e9)).toBe(burst - 4);
   });
 
+  // docs/redis.md: "Every sum of these and a time of at most 2^52 ticks"
   test('goes the long path and back when its debt does', async () => {
     const bucket = create();
     expect(await bucket.acquire(10)).toBe(0);
