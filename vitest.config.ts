@@ -30,7 +30,7 @@ const ONE_BY_ONE = [
 const APART = [
   'test/cli/load/{command,fleet.e2e,load.e2e,load-failures.e2e}.test.ts',
   'test/load/load-thread.test.ts',
-  'test/integrations/{piscina,piscina-refusals,pools,prometheus,prometheus-registry}.test.ts',
+  'test/integrations/{piscina,pools,prometheus}.test.ts',
   'test/integrations/opentelemetry/rate-limiting-sampler.test.ts',
   'test/integrations/redis/{clock-steps,failures,fleet-servers,redis-token-bucket}.test.ts',
   'test/limiters/allocation.test.ts',
@@ -44,7 +44,7 @@ const LONG = [
   'test/cli/load/{command,fleet.e2e,load.e2e,load-failures.e2e}.test.ts',
   'test/load/{load-thread,run.e2e}.test.ts',
   'test/cli/report/report.e2e.test.ts',
-  'test/docs/{cluster-load,fleet-example,playground.e2e,programs,task-examples,tracing-example}.test.ts',
+  'test/docs/{cluster-load,playground.e2e,programs}.test.ts',
   'test/explorer/nested.test.ts',
   'test/host/{operator-kills,storm}.test.ts',
   'test/integrations/redis/{cluster,failures,fleet-ends,fleet-host,fleet-recovery,fleet-servers,fleet-simulation,fleet-slow,fleet-threads,sentinel}.test.ts',

@@ -13,7 +13,7 @@ import {
 import { FleetBucket } from '../../src/integrations/redis.ts';
 import { FLEET_CELL, FLEET_MEMBER, FLEET_MEMBER_BYTES } from '../../src/memory/layout/fleet.ts';
 import { PROCESS, PROCESS_BYTES, REGION } from '../../src/memory/layout.ts';
-import { ask, hostPath, hostRegion, startProcesses } from '../support/host.ts';
+import { ask, hostPath, hostRegion, startProcess } from '../support/host.ts';
 import { plant } from '../support/plant.ts';
 import { runInProcess } from './support/run-in-process.ts';
 
@@ -112,8 +112,7 @@ test('show says what came back from processes that ended, and lists the stocks o
   enter(region, 7, 4_000_001, 90_000);
   await recovered(region, 1);
   expect(region.recovered()).toEqual({ processes: 1, permits: 0, tokens: 0 });
-  const [holder] = await startProcesses('host-user', 1);
-  if (holder === undefined) throw new Error('no process');
+  const holder = await startProcess('host-user');
   await ask(holder, { hold: region.path, permits: 3 });
   // As if it waited for tokens of the fleet too.
   const [, other] = region.processes();

@@ -1,21 +1,17 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
-import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { folderOfFile, written } from '../support/folders.ts';
 import { runInProcess } from './support/run-in-process.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'zerotime-outputs-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = folderOfFile();
 
 const OUT = join(folder, 'out');
-const LOG = join(folder, 'log');
-writeFileSync(LOG, '1\n2\n');
+const LOG = written(folder, 'log', '1\n2\n');
 const TASK = join(folder, 'task.mjs');
 writeFileSync(TASK, 'export default () => {};');
-const JSON_FILE = join(folder, 'data.json');
-writeFileSync(JSON_FILE, '[1]');
-const PEM = join(folder, 'pem');
-writeFileSync(PEM, '-----BEGIN NOTHING-----');
+const JSON_FILE = written(folder, 'data.json', '[1]');
+const PEM = written(folder, 'pem', '-----BEGIN NOTHING-----');
 const LINK = join(folder, 'link');
 symlinkSync(LOG, LINK);
 const SERVER = 'https://localhost:1/';

@@ -1,19 +1,18 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { folderOfFile, written } from '../support/folders.ts';
 import { NO_GATES } from './support/load-runs.ts';
 import { runInProcess } from './support/run-in-process.ts';
 import { httpServer, type TestServer } from './support/servers.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'zerotime-secrets-'));
+const folder = folderOfFile();
 let server: TestServer;
 beforeAll(async () => {
   server = await httpServer((_, response) => response.end());
 });
 afterAll(async () => {
   await server.kill();
-  rmSync(folder, { recursive: true });
 });
 
 /** Parameters of a URL and headers whose values are secrets: 40 spellings. */
@@ -49,9 +48,9 @@ describe('a secret', () => {
     const query = PARAMETERS.map((name, at) => `${name}=s3cret-q${at}`).join('&');
     const headers = HEADERS.flatMap((name, at) => ['-H', `${name}: s3cret-h${at}`]);
     const requests = await everything(`${server.url}?page=2&${query}#id_token=s3cret`, ...headers);
-    const task = join(folder, 'task.mjs');
-    writeFileSync(
-      task,
+    const task = written(
+      folder,
+      'task.mjs',
       `const thrown = ${JSON.stringify(THROWN)};
       let n = 0;
       export default () => {

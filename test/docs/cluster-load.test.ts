@@ -1,11 +1,10 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect, onTestFinished, test } from 'vitest';
-import { type JsonResult, readJsonResult } from '../cli/support/json-result.ts';
+import { type JsonResult, NO_GATES, readJsonResult } from '../cli/support/load-runs.ts';
 import { runCli } from '../cli/support/run-cli.ts';
+import { folderOfTest } from '../support/folders.ts';
 import { hostPath } from '../support/host.ts';
 
 const CLUSTER = new URL('../../docs/examples/cluster.mjs', import.meta.url).pathname;
@@ -13,7 +12,6 @@ const WORKERS = 4;
 const LIMIT = { rate: 200, burst: 100 } as const;
 /** Five times the limit, over four connections for each worker: most requests are refused. */
 const LOAD = ['--rate', '1000', '--duration', '2s', '--threads', '2', '--connections', '16'];
-const NO_GATES = ['--max-errors', '100%', '--min-rate', '0%'];
 /** A worker that was busy when connections came in gets some of another run. */
 const MOST_RUNS = 20;
 
@@ -70,8 +68,7 @@ function allowed({ elapsedMs, times }: JsonResult): number {
 
 test("a cluster of four with express keeps its limit under zerotime load, by the client's counts", async () => {
   const { url, served } = await startCluster();
-  const folder = mkdtempSync(join(tmpdir(), 'zerotime-cluster-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = folderOfTest();
   const json = join(folder, 'load.json');
   let refused = 0;
   for (let run = 0; run < MOST_RUNS && (refused === 0 || served.size < WORKERS); run++) {

@@ -28,6 +28,15 @@ test.each(SCENES)('the picture of $name matches the limiter (npm run docs:pictur
   expect(draw(scene.title, play(scene))).toBe(committed);
 });
 
+// docs/choosing.md: "Ann stays below that even in the overload"
+test('in the picture of a keyed bucket, Ann is never refused and Bob is', () => {
+  const outcomes = SCENES.filter(({ name }) => name === 'keyed-token-bucket').flatMap(play);
+  const refused = (isAnn: boolean) =>
+    outcomes.filter((one, call) => (call % 8 === 0) === isAnn && one.admittedMs === undefined);
+  expect(refused(true)).toEqual([]);
+  expect(refused(false)).not.toEqual([]);
+});
+
 test.each([
   [SIMULATION, drawSimulation],
   [ADAPTING, drawAdapting],

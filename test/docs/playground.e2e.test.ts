@@ -1,6 +1,4 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
@@ -8,9 +6,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PRESETS } from '../../docs/playground/presets.ts';
 import { setupOf } from '../../docs/playground/setup.ts';
 import { LACKS_BROWSER, launchBrowser } from '../cli/support/browser.ts';
+import { folderOfFile } from '../support/folders.ts';
 import { serveFolder } from '../support/static-server.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'zerotime-playground-'));
+const folder = folderOfFile();
 /** Rules of WCAG 2.1 A and AA, contrast included. */
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'];
 const PHONE = { width: 390, height: 844 };
@@ -36,7 +35,6 @@ describe.skipIf(LACKS_BROWSER)('the playground in Chromium', () => {
   afterAll(async () => {
     await browser.close();
     server.close();
-    rmSync(folder, { recursive: true });
   });
 
   interface View {

@@ -1,8 +1,14 @@
-import { fork } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { ChangeLog, type LoggedChange } from '../../src/host/change-log.ts';
-import { operate, pausing, setting } from '../../src/host/operations.ts';
+import {
+  ChangeLog,
+  type LoggedChange,
+  type RecordedChange,
+  type Values,
+} from '../../src/host/change-log.ts';
+import { type Operation, operate, pausing, resuming, setting } from '../../src/host/operations.ts';
+import type { HostRegion } from '../../src/host.ts';
 import { LimitSet, type Region, TokenBucket } from '../../src/index.ts';
 import {
   CHANGE,
@@ -11,12 +17,17 @@ import {
   CHANGES_KEPT,
   REGION_FILE,
 } from '../../src/memory/layout.ts';
+import { host, inRegion, regionWith } from '../cli/support/operated.ts';
 import { crashCopies, privateRegion } from '../support/crash-copies.ts';
 import { compiled } from '../support/crew.ts';
 import { hostRegion } from '../support/host.ts';
-import { part } from '../support/random.ts';
+import { part, Random, SEED } from '../support/random.ts';
 
 const OPTIONS = { user: 'ann', isDry: false, isRecorded: true };
+const LIMITS = [
+  { rate: 10, burst: 20 },
+  { rate: 1, burst: 50 },
+];
 
 function change(fields: Partial<LoggedChange> = {}): LoggedChange {
   return {
@@ -46,19 +57,32 @@ function bucketIn(region: Region) {
   return TokenBucket.open(region, 'api', { rate: 10, burst: 20, onMismatch: 'keep' });
 }
 
+function set(region: HostRegion, name: string, options: Values): void {
+  operate(
+    region,
+    name,
+    setting(() => options),
+    OPTIONS,
+  );
+}
+
+function ratesIn(region: HostRegion): number[] {
+  const { limits } = LimitSet.open(region, 'set', { limits: LIMITS, onMismatch: 'keep' });
+  return limits.map(({ rate }) => rate);
+}
+
+/** The rates that are left in a set, and the stage of the last change. */
+function leftIn(region: HostRegion): string {
+  const { action, stage } = changesIn(region).at(-1) ?? {};
+  return `${ratesIn(region)} ${action} ${stage}`;
+}
+
 // docs/host.md: "A limit is never half changed"
 test('a kill between any two accesses leaves the limit of before or after, and a whole record', () => {
   const region = privateRegion();
   bucketIn(region);
-  const set = (rate: number) =>
-    operate(
-      region,
-      'api',
-      setting(() => ({ rate, burst: 2 * rate })),
-      OPTIONS,
-    );
-  set(1);
-  const copies = crashCopies(region, () => set(50));
+  set(region, 'api', { rate: 1, burst: 2 });
+  const copies = crashCopies(region, () => set(region, 'api', { rate: 50, burst: 100 }));
   const left = copies.map((copy) => {
     const { rate, burst } = bucketIn(copy);
     expect(burst).toBe(2 * rate);
@@ -75,12 +99,7 @@ test('a kill between any two accesses leaves the limit of before or after, and a
   expect(copies.length).toBeGreaterThan(20);
   for (const copy of copies) {
     const before = changesIn(copy).length;
-    operate(
-      copy,
-      'api',
-      setting(() => ({ rate: 7 })),
-      OPTIONS,
-    );
+    set(copy, 'api', { rate: 7 });
     expect(numbersIn(copy)).toEqual(Array.from({ length: before + 1 }, (_, i) => i + 1));
   }
 });
@@ -110,7 +129,7 @@ test('the record keeps the last 100 changes, even while another is written', () 
 test('the change that paused a limiter stays on record until the limiter is resumed', () => {
   const region = privateRegion();
   const limits = Array.from({ length: 8 }, (_, i) => ({ rate: 1 / (3 + i) / 1e4, burst: 1 }));
-  const set = LimitSet.open(region, 'set', { limits });
+  const several = LimitSet.open(region, 'set', { limits });
   operate(region, 'set', pausing, { ...OPTIONS, user: '\x1b\u{1f600}'.repeat(100) });
   const [paused] = changesIn(region);
   // It is not cut.
@@ -118,28 +137,13 @@ test('the change that paused a limiter stays on record until the limiter is resu
   expect(paused?.user.replaceAll(/[^…]/g, '')).toBe('…');
   bucketIn(region);
   for (let i = 0; i < 110; i++) {
-    operate(
-      region,
-      'api',
-      setting(() => ({ rate: i + 100 })),
-      OPTIONS,
-    );
+    set(region, 'api', { rate: i + 100 });
   }
   expect(numbersIn(region)[0]).toBe(1);
-  set.reconfigure({ limits: limits.map(() => ({ rate: 1 })) });
+  several.reconfigure({ limits: limits.map(() => ({ rate: 1 })) });
   // The program itself resumed it, of which the record knows nothing.
-  operate(
-    region,
-    'set',
-    setting(() => ({ limits: limits.map(() => ({ rate: 2 })) })),
-    OPTIONS,
-  );
-  operate(
-    region,
-    'api',
-    setting(() => ({ rate: 1 })),
-    OPTIONS,
-  );
+  set(region, 'set', { limits: limits.map(() => ({ rate: 2 })) });
+  set(region, 'api', { rate: 1 });
   expect(numbersIn(region)[0]).toBeGreaterThan(1);
 });
 
@@ -189,4 +193,114 @@ test('who reads the record while others write sees whole changes only', async ()
     });
     expect(torn).toEqual([]);
   }
+});
+
+test('a pause that is killed at any store can be resumed, if it has paused', () => {
+  const region = privateRegion();
+  ratesIn(region);
+  const copies = crashCopies(region, () => operate(region, 'set', pausing, OPTIONS));
+  expect([...new Set(copies.map(leftIn))]).toEqual([
+    '10,1 undefined undefined',
+    '10,1 pause begun',
+    '0,0 pause begun',
+    '0,0 pause done',
+  ]);
+  for (const copy of copies) {
+    operate(copy, 'set', resuming, OPTIONS);
+    expect(ratesIn(copy)).toEqual([10, 1]);
+  }
+});
+
+test('a resume that is killed at any store can be repeated', () => {
+  const region = privateRegion();
+  ratesIn(region);
+  operate(region, 'set', pausing, OPTIONS);
+  const copies = crashCopies(region, () => operate(region, 'set', resuming, OPTIONS));
+  expect([...new Set(copies.map(leftIn))]).toEqual([
+    '0,0 pause done',
+    '0,0 resume begun',
+    '10,1 resume begun',
+    '10,1 resume done',
+  ]);
+  for (const copy of copies) {
+    operate(copy, 'set', resuming, OPTIONS);
+    expect(ratesIn(copy)).toEqual([10, 1]);
+  }
+});
+
+test('a change that fails is on record as failed, and the limit stays', () => {
+  const region = privateRegion();
+  TokenBucket.open(region, 'api', { rate: 10, burst: 20 });
+  const failing: Operation = {
+    action: 'set',
+    plan: (subject) => {
+      const step = setting(() => ({ rate: 5 })).plan(subject);
+      const make = () => {
+        throw new Error('busy');
+      };
+      return step && { ...step, make };
+    },
+  };
+  expect(() => operate(region, 'api', failing, OPTIONS)).toThrow('busy');
+  const [failed] = changesIn(region);
+  expect(failed).toMatchObject({ stage: 'failed', from: { rate: 10 }, to: { rate: 5 } });
+  TokenBucket.open(region, 'api', { rate: 10, burst: 20 });
+});
+
+const CHANGES = part(100, 20);
+const TAKERS = 4;
+/** A bucket that is idle for a while loses nothing. */
+const BURST = 1000;
+const MOST_RATE = 5000;
+
+/** A process that takes tokens. */
+async function start(path: string): Promise<ChildProcess> {
+  const child = fork(compiled('operator'), [path, 'take'], { execArgv: [], stdio: 'inherit' });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  await once(child, 'message');
+  return child;
+}
+
+/** The most tokens that flow in under a rate of 1, and then under limits as a record says. */
+function mostAdmitted(changes: readonly RecordedChange[], sinceMs: number, untilMs: number) {
+  let tokens = ((changes[0]?.begunMs ?? untilMs) + 1 - sinceMs) / 1000;
+  for (const [i, { to, from, begunMs, endedMs }] of changes.entries()) {
+    const [old, rate] = [from, to].map((values) => Number((values as Values)['rate']));
+    // Instants are rounded down to milliseconds.
+    const changingMs = endedMs + 1 - begunMs;
+    const nextMs = (changes[i + 1]?.begunMs ?? untilMs) + 1;
+    tokens += (Math.max(old ?? 0, rate ?? 0) * changingMs) / 1000;
+    tokens += ((rate ?? 0) * Math.max(0, nextMs - endedMs)) / 1000;
+  }
+  return tokens;
+}
+
+test(`under load, the limit holds across changes, as the record says (seed ${SEED})`, async () => {
+  const random = new Random(SEED);
+  const sinceMs = Date.now();
+  const options = { rate: 1, burst: BURST, initial: 0 };
+  const path = regionWith((region) => TokenBucket.open(region, 'api', options));
+  const takers = await Promise.all(Array.from({ length: TAKERS }, () => start(path)));
+  for (let i = 0; i < CHANGES; i++) {
+    const rate = 10 + random.below(MOST_RATE);
+    expect(await host('set', path, 'api', `rate=${rate}`)).toMatchObject({ code: 0 });
+  }
+  const ask = (message: string) =>
+    Promise.all(
+      takers.map(async (taker) => {
+        taker.send(message);
+        const [count] = await once(taker, 'message');
+        return Number(count);
+      }),
+    );
+  // Until each of them has taken some.
+  while ((await ask('count')).includes(0));
+  const taken = await ask('stop');
+  const most = inRegion(path, (region) => {
+    const changes = ChangeLog.find(region)?.changes() ?? [];
+    expect(changes).toHaveLength(CHANGES);
+    return mostAdmitted(changes, sinceMs, Date.now());
+  });
+  const sum = taken.reduce((all, count) => all + count, 0);
+  expect(sum).toBeLessThanOrEqual(most);
 });

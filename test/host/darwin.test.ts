@@ -1,14 +1,11 @@
 import { closeSync, fstatSync, openSync, writeSync } from 'node:fs';
-import Module from 'node:module';
 import { constants, tmpdir } from 'node:os';
 import koffi from 'koffi';
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
 import { linux } from '../../src/host/linux.ts';
 import { DarwinKoffi } from '../support/darwin.ts';
-import { hostPath } from '../support/host.ts';
-import { plant } from '../support/plant.ts';
-
-type Loader = (name: string, ...rest: unknown[]) => unknown;
+import { hostError, hostPath } from '../support/host.ts';
+import { plant, plantFfi, plantKoffi } from '../support/plant.ts';
 
 // The next file may run in the same process, and must not get these imports.
 afterEach(() => {
@@ -18,11 +15,7 @@ afterEach(() => {
 /** A Mac whose system is that of this machine underneath. */
 function mac(): DarwinKoffi {
   const simulated = new DarwinKoffi();
-  const loader = Module as unknown as { _load: Loader };
-  const real = loader._load;
-  vi.spyOn(loader, '_load').mockImplementation((name, ...rest) =>
-    name === 'koffi' ? simulated : real(name, ...rest),
-  );
+  plantKoffi(() => simulated);
   plant(process, 'platform', 'darwin');
   plant(process, 'arch', 'arm64');
   vi.resetModules();
@@ -46,9 +39,7 @@ async function locksOf(path: string) {
   return new FileLocks(loadLibc(), file);
 }
 
-function unsupported(message: string) {
-  return expect.objectContaining({ name: 'HandleError', code: 'ERR_HOST_UNSUPPORTED', message });
-}
+const unsupported = (message: string) => hostError('ERR_HOST_UNSUPPORTED', message);
 
 test('a region can be opened, shared with another thread, and closed', async () => {
   const simulated = mac();
@@ -200,10 +191,7 @@ test('a Mac must tell when it was started', async () => {
 
 test('node:ffi is refused, and not taken by itself', async () => {
   mac();
-  const ffi = { DynamicLibrary: class {}, getRawPointer: () => 0n };
-  const get = process.getBuiltinModule.bind(process) as (name: string) => unknown;
-  vi.spyOn(process, 'getBuiltinModule').mockImplementation(((name: string) =>
-    name === 'node:ffi' ? ffi : get(name)) as never);
+  plantFfi(() => ({ DynamicLibrary: class {}, getRawPointer: () => 0n }));
   const { loadLibc } = await import('../../src/host/native.ts');
   expect(() => loadLibc('node:ffi')).toThrow(
     unsupported(

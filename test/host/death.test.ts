@@ -1,12 +1,25 @@
 import { once } from 'node:events';
 import { Worker, type WorkerOptions } from 'node:worker_threads';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { FileLocks } from '../../src/host/file-locks.ts';
+import { loadLibc } from '../../src/host/native.ts';
+import { EXISTING, openFile } from '../../src/host/region-file.ts';
 import { HostRegion } from '../../src/host.ts';
-import { type LimiterHandle, Semaphore } from '../../src/index.ts';
+import { type LimiterHandle, Semaphore, TokenBucket } from '../../src/index.ts';
+import {
+  BUCKET,
+  LINE_BYTES,
+  NAME,
+  PROCESS,
+  PROCESS_BYTES,
+  REGION,
+} from '../../src/memory/layout.ts';
 import { processOfMark } from '../../src/memory/thread.ts';
+import { claimedAt } from '../support/cell.ts';
 import { compiled } from '../support/crew.ts';
-import { ask, hostPath, hostRegion, opened, startProcesses } from '../support/host.ts';
+import { ask, hostPath, hostRegion, opened, startProcess } from '../support/host.ts';
 import { leaked, ownersOf } from '../support/leaks.ts';
+import { part } from '../support/random.ts';
 import { replaceExchanges } from '../support/replaced-exchanges.ts';
 import type { ThreadJob } from '../workers/host-thread.ts';
 import type { HostJob } from '../workers/host-user.ts';
@@ -19,8 +32,7 @@ function semaphoreIn(region: HostRegion): Semaphore {
 
 /** A process that holds permits of a region. */
 async function holder(path: string, permits = PERMITS) {
-  const [child] = await startProcesses('host-user', 1);
-  if (child === undefined) throw new Error('no process');
+  const child = await startProcess('host-user');
   const job: HostJob = { hold: path, permits };
   await ask(child, job);
   return child;
@@ -56,6 +68,17 @@ describe('the permits of a process that is killed come back', () => {
     child.kill('SIGKILL');
     // Nothing else recovers them: this thread never returns to its event loop meanwhile.
     expect(semaphore.acquireSync(1, { timeoutMs: 5000 })?.n).toBe(1);
+  });
+
+  // docs/host.md: "A new process with the same pid is therefore never mistaken"
+  test('though another process has its pid by then', async () => {
+    const region = hostRegion();
+    const semaphore = semaphoreIn(region);
+    const child = await holder(region.path);
+    const entries = (region.i32[REGION.processes] ?? 0) >> 2;
+    region.i32[region.i32.indexOf(child.pid ?? 0, entries)] = process.pid;
+    child.kill('SIGKILL');
+    await until(() => semaphore.available() === PERMITS);
   });
 
   test('to a thread that got a handle, while the one that opened the region blocks', async () => {
@@ -135,4 +158,80 @@ describe.each([
       expect(leaked(semaphore)).toBe('');
     }
   });
+});
+
+/** In full more than a limiter has records. */
+const KILLS = part(9, 1);
+
+test.each(['word', 'release'] as const)(
+  'processes that are killed at the %s in reconfigure keep no configuration record for good',
+  async (stall) => {
+    const region = hostRegion();
+    const bucket = TokenBucket.open(region, 'api', { rate: 1e-6, burst: 100 });
+    const { offset } = bucket.handle;
+    for (let i = 1; i <= KILLS; i++) {
+      const child = await startProcess('host-user');
+      // From the eighth on, once a second has passed without a change.
+      await ask(child, { stall, path: region.path, burst: 100 + i });
+      child.kill('SIGKILL');
+      await until(() => region.processes().length === 1);
+      expect(claimedAt(region.buffer, offset + BUCKET.claims)).not.toBe(0);
+      // Before the exchange of the word the limit has not changed; after it, it has.
+      expect(bucket.burst).toBe(stall === 'word' ? 100 : 100 + i);
+    }
+    bucket.reconfigure({ burst: 120 });
+    expect(bucket.burst).toBe(120);
+  },
+);
+
+const OUTSIDE = -64;
+
+/** What a damaged region says of one limiter, by the way in which it was damaged. */
+const DAMAGE = {
+  'a name that stands for nothing': (region: HostRegion) => {
+    const name = region.i32[REGION.names] ?? 0;
+    region.i32[(name + NAME.cell) >> 2] = OUTSIDE;
+  },
+  'a limiter that makes no sense': (region: HostRegion, cell: number) => {
+    region.f64.fill(Number.NaN, (cell + LINE_BYTES) >> 3, (cell + 2 * LINE_BYTES) >> 3);
+  },
+};
+
+test.each(Object.entries(DAMAGE))('%s does not stop the recovery of others', async (_, damage) => {
+  const region = hostRegion();
+  const semaphore = semaphoreIn(region);
+  const bucket = TokenBucket.open(region, 'api', { rate: 1, burst: 1 });
+  const child = await holder(region.path);
+  expect(semaphore.available()).toBe(0);
+  damage(region, bucket.handle.offset);
+  child.kill('SIGKILL');
+  // An error of the timer that does so would end the process.
+  await until(() => region.processes().length === 1);
+  expect(semaphore.available()).toBe(PERMITS);
+});
+
+/** Whether any process has the lock of an entry. */
+function isTaken(path: string, entry: number): boolean {
+  const file = openFile(path, EXISTING);
+  onTestFinished(() => file.close());
+  return new FileLocks(loadLibc(), file).isTaken(entry);
+}
+
+test('an opening that fails, and a closing, leave no entry locked', () => {
+  const region = hostRegion();
+  const { path, i32 } = region;
+  expect(isTaken(path, 1)).toBe(true);
+  i32[REGION.names] = OUTSIDE;
+  const damaged = expect.objectContaining({ code: 'ERR_REGION_DAMAGED' });
+  expect(() => region.close()).toThrow(damaged);
+  expect(isTaken(path, 1)).toBe(false);
+  // Of a process that has ended, whose names cannot be read.
+  const entry = (i32[REGION.processes] ?? 0) + PROCESS_BYTES;
+  i32[(entry + PROCESS.pid) >> 2] = 12_345;
+  expect(() => HostRegion.open({ path })).toThrow(damaged);
+  expect(isTaken(path, 1)).toBe(false);
+  i32[REGION.names] = 0;
+  const again = HostRegion.open({ path });
+  onTestFinished(() => again.close());
+  expect(again.processes()).toHaveLength(1);
 });

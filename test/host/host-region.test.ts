@@ -2,23 +2,20 @@ import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
-  closeSync,
   existsSync,
   mkdirSync,
-  openSync,
   readFileSync,
   rmSync,
   statSync,
   symlinkSync,
   truncateSync,
   writeFileSync,
-  writeSync,
 } from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { HostRegion } from '../../src/host.ts';
 import { Region, TokenBucket } from '../../src/index.ts';
 import { REGION, REGION_FILE } from '../../src/memory/layout.ts';
-import { hostPath, hostRegion } from '../support/host.ts';
+import { closedRegion, hostPath, hostRegion, overwrite } from '../support/host.ts';
 
 /** The code and the message of the error with which opening fails. */
 function refusal(open: () => unknown): readonly [string | undefined, string] {
@@ -29,19 +26,6 @@ function refusal(open: () => unknown): readonly [string | undefined, string] {
     const { code, message } = error as NodeJS.ErrnoException;
     return [code, message];
   }
-}
-
-/** The file of a region that was complete, and is closed. */
-function closedFile(): string {
-  const region = hostRegion();
-  region.close();
-  return region.path;
-}
-
-function overwrite(path: string, at: number, bytes: Uint8Array): void {
-  const file = openSync(path, 'r+');
-  writeSync(file, bytes, 0, bytes.length, at);
-  closeSync(file);
 }
 
 describe('a region in a file', () => {
@@ -83,30 +67,88 @@ describe('a region in a file', () => {
   });
 });
 
-describe('opening fails, with a code and what to do, if the file', () => {
-  test('is a symbolic link', () => {
-    const [target, link] = [closedFile(), hostPath()];
-    symlinkSync(target, link);
-    const answer = refusal(() => HostRegion.open({ path: link }));
-    expect(answer).toEqual(['ERR_HOST_DENIED', `${link} is a symbolic link`]);
-  });
+/** Writes a number of the header. */
+const header = (at: number, value: ArrayLike<number> & ArrayBufferView) => (path: string) =>
+  overwrite(path, at, new Uint8Array(value.buffer));
 
-  test('is a folder or a pipe', () => {
-    const [folder, pipe] = [hostPath(), hostPath()];
-    mkdirSync(folder);
-    onTestFinished(() => rmSync(folder, { recursive: true }));
-    execFileSync('mkfifo', [pipe]);
-    for (const [path, what] of [
-      [folder, 'is a folder'],
-      [pipe, 'is not a regular file'],
-    ] as const) {
-      const answer = refusal(() => HostRegion.open({ path }));
-      expect(answer).toEqual(['ERR_HOST_DENIED', `${path} ${what}`]);
-    }
+describe('opening fails, with a code and what to do, if the file', () => {
+  test.each<[what: string, change: (path: string) => void, code: string, message: string]>([
+    [
+      'is a folder',
+      (path) => {
+        rmSync(path);
+        mkdirSync(path);
+      },
+      'ERR_HOST_DENIED',
+      ' is a folder',
+    ],
+    [
+      'is a pipe',
+      (path) => {
+        rmSync(path);
+        execFileSync('mkfifo', [path]);
+      },
+      'ERR_HOST_DENIED',
+      ' is not a regular file',
+    ],
+    [
+      'is a symbolic link',
+      (path) => {
+        rmSync(path);
+        symlinkSync(closedRegion(), path);
+      },
+      'ERR_HOST_DENIED',
+      ' is a symbolic link',
+    ],
+    [
+      'was cut',
+      (path) => truncateSync(path, 65_536),
+      'ERR_REGION_INVALID',
+      ' was cut: it has 65536 of 1048576 bytes',
+    ],
+    [
+      'was cut within its header',
+      (path) => truncateSync(path, 10),
+      'ERR_REGION_INVALID',
+      ' holds no zerotime region',
+    ],
+    [
+      'holds something else',
+      (path) => writeFileSync(path, 'the diary of somebody else'),
+      'ERR_REGION_INVALID',
+      ' holds no zerotime region',
+    ],
+    [
+      'is of another version',
+      header(4 * REGION.version, new Int32Array([0x77])),
+      'ERR_REGION_INVALID',
+      ' has format version 119, this is version 1',
+    ],
+    [
+      'was made before the last start of the machine',
+      header(REGION_FILE.boot, new Uint8Array(16)),
+      'ERR_HOST_STALE',
+      " was created before this machine's last start, or on another machine: remove it, or open " +
+        "it with afterReboot: 'keep'",
+    ],
+    [
+      'was made in another time namespace',
+      header(REGION_FILE.timeNamespace, new Float64Array([1])),
+      'ERR_HOST_STALE',
+      ' was created in another time namespace, which has another clock',
+    ],
+  ])('%s, which stays as it was', (_, change, code, message) => {
+    const path = closedRegion();
+    onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+    change(path);
+    const bytes = () => (statSync(path).isFile() ? readFileSync(path) : Buffer.alloc(0));
+    const before = bytes();
+    expect(refusal(() => HostRegion.open({ path }))).toEqual([code, `${path}${message}`]);
+    expect(bytes().equals(before)).toBe(true);
   });
 
   test.runIf(process.geteuid?.() === 0)('belongs to another user, unless that is trusted', () => {
-    const path = closedFile();
+    const path = closedRegion();
     chownSync(path, 12_345, 0);
     const [code, message] = refusal(() => HostRegion.open({ path }));
     expect(code).toBe('ERR_HOST_DENIED');
@@ -117,73 +159,22 @@ describe('opening fails, with a code and what to do, if the file', () => {
   });
 
   test.runIf(process.geteuid?.() !== 0)('must not be opened', () => {
-    const path = closedFile();
+    const path = closedRegion();
     chmodSync(path, 0);
     const answer = refusal(() => HostRegion.open({ path }));
     expect(answer).toEqual(['ERR_HOST_DENIED', `${path} cannot be opened: EACCES`]);
   });
 
-  test('was cut', () => {
-    const path = closedFile();
-    truncateSync(path, 65_536);
-    const answer = refusal(() => HostRegion.open({ path }));
-    expect(answer).toEqual([
-      'ERR_REGION_INVALID',
-      `${path} was cut: it has 65536 of 1048576 bytes`,
-    ]);
-    truncateSync(path, 10);
-    expect(refusal(() => HostRegion.open({ path }))[0]).toBe('ERR_REGION_INVALID');
-  });
-
-  test('holds something else', () => {
-    const path = hostPath();
-    writeFileSync(path, 'the diary of somebody else');
-    const answer = refusal(() => HostRegion.open({ path }));
-    expect(answer).toEqual(['ERR_REGION_INVALID', `${path} holds no zerotime region`]);
-    expect(readFileSync(path, 'utf8')).toBe('the diary of somebody else');
-  });
-
-  test('is of another version', () => {
-    const path = closedFile();
-    overwrite(path, 4 * REGION.version, new Uint8Array(new Int32Array([0x77]).buffer));
-    const answer = refusal(() => HostRegion.open({ path }));
-    expect(answer).toEqual([
-      'ERR_REGION_INVALID',
-      `${path} has format version 119, this is version 1`,
-    ]);
-  });
-
-  test('was made before the last start of the machine', () => {
-    const path = closedFile();
-    overwrite(path, REGION_FILE.boot, new Uint8Array(16));
-    const answer = refusal(() => HostRegion.open({ path }));
-    expect(answer).toEqual([
-      'ERR_HOST_STALE',
-      `${path} was created before this machine's last start, or on another machine: remove it, or ` +
-        "open it with afterReboot: 'keep'",
-    ]);
-  });
-
-  test('was made in another time namespace', () => {
-    const path = closedFile();
-    overwrite(path, REGION_FILE.timeNamespace, new Uint8Array(new Float64Array([1]).buffer));
-    const answer = refusal(() => HostRegion.open({ path }));
-    expect(answer).toEqual([
-      'ERR_HOST_STALE',
-      `${path} was created in another time namespace, which has another clock`,
-    ]);
-  });
-
   test('has another size', () => {
-    const path = closedFile();
+    const path = closedRegion();
     const answer = refusal(() => HostRegion.open({ path, bytes: 65_536 }));
     expect(answer).toEqual(['ERR_REGION_INVALID', `${path} has 1048576 bytes, not 65536`]);
     HostRegion.open({ path, bytes: 1_048_576 }).close();
   });
 
   test('says that its processes lie outside it', () => {
-    const path = closedFile();
-    overwrite(path, 4 * REGION.processes, new Uint8Array(new Int32Array([2 ** 30]).buffer));
+    const path = closedRegion();
+    header(4 * REGION.processes, new Int32Array([2 ** 30]))(path);
     expect(refusal(() => HostRegion.open({ path }))[0]).toBe('ERR_REGION_DAMAGED');
   });
 
@@ -195,4 +186,37 @@ describe('opening fails, with a code and what to do, if the file', () => {
     writeFileSync(path, '');
     expect(refusal(() => HostRegion.find(path))[1]).toBe(`${path} holds no region yet`);
   });
+});
+
+test('options are checked', () => {
+  const open = (options: object) => () => HostRegion.open({ path: hostPath(), ...options });
+  expect(open({ path: '' })).toThrow(new TypeError('path must be a non-empty string, got ""'));
+  expect(open({ byte: 1 })).toThrow('options has no option "byte"; did you mean bytes?');
+  expect(open({ bytes: 0 })).toThrow('bytes must be an integer at least 1');
+  expect(open({ mode: 0o400 })).toThrow(
+    new RangeError('mode must be an integer from 0o600 to 0o777, got 0o400'),
+  );
+  expect(open({ mode: 0o1777 })).toThrow('0o777, got 0o1777');
+  expect(open({ mode: -1.5 })).toThrow('got -1.5');
+  expect(open({ mode: '600' })).toThrow(
+    new TypeError('mode must be an integer from 0o600 to 0o777, got "600"'),
+  );
+  expect(open({ owner: -1 })).toThrow('owner must be an integer at least 0, got -1');
+  expect(open({ binding: 'ffi' })).toThrow('binding must be "node:ffi" or "koffi", got "ffi"');
+});
+
+test('a path and an owner are checked where a region must exist', () => {
+  const find = HostRegion.find as (path: unknown, owner?: unknown) => unknown;
+  const message = 'path must be a non-empty string, got undefined';
+  expect(() => find(undefined)).toThrow(new TypeError(message));
+  expect(() => find(hostPath(), 'x')).toThrow(
+    new TypeError('owner must be an integer at least 0, got "x"'),
+  );
+});
+
+test('HostRegion.create makes no private region', () => {
+  const create = HostRegion.create as (options: object) => unknown;
+  expect(() => create({ bytes: 65_536 })).toThrow(
+    new TypeError('HostRegion.create does not exist: use HostRegion.open or Region.create'),
+  );
 });

@@ -1,15 +1,12 @@
-import { spawnSync } from 'node:child_process';
-import Module from 'node:module';
 import { constants } from 'node:os';
 import koffi from 'koffi';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { errorName } from '../../src/host/native.ts';
 import { allocateMemory, type WasmMemory } from '../../src/memory/shared-memory.ts';
-import { hostPath } from '../support/host.ts';
-import { plant } from '../support/plant.ts';
+import { hostError, hostPath } from '../support/host.ts';
+import { plant, plantFfi, plantKoffi } from '../support/plant.ts';
 
 type Binding = 'node:ffi' | 'koffi' | undefined;
-type Loader = (name: string, ...rest: unknown[]) => unknown;
 
 // The next file may run in the same process, and must not get these imports.
 afterEach(() => {
@@ -23,26 +20,11 @@ async function load(binding?: Binding) {
   return loadLibc(binding);
 }
 
-function unsupported(message: string) {
-  return expect.objectContaining({ name: 'HandleError', code: 'ERR_HOST_UNSUPPORTED', message });
-}
+const throwing = (error: Error) => () => {
+  throw error;
+};
 
-/** Node.js without `node:ffi`, or with the one given. */
-function plantFfi(ffi: unknown): void {
-  const get = process.getBuiltinModule.bind(process) as (name: string) => unknown;
-  vi.spyOn(process, 'getBuiltinModule').mockImplementation(((name: string) =>
-    name === 'node:ffi' ? ffi : get(name)) as never);
-}
-
-/** Makes `require('koffi')` throw. */
-function plantKoffi(error: Error): void {
-  const loader = Module as unknown as { _load: Loader };
-  const real = loader._load;
-  vi.spyOn(loader, '_load').mockImplementation((name, ...rest) => {
-    if (name === 'koffi') throw error;
-    return real(name, ...rest);
-  });
-}
+const unsupported = (message: string) => hostError('ERR_HOST_UNSUPPORTED', message);
 
 describe('HostRegion.open says what to do', () => {
   test.each([
@@ -61,11 +43,11 @@ describe('HostRegion.open says what to do', () => {
   });
 
   test('without koffi', async () => {
-    plantFfi(undefined);
+    plantFfi(() => undefined);
     const missing = Object.assign(new Error("Cannot find module 'koffi'\nRequire stack: …"), {
       code: 'MODULE_NOT_FOUND',
     });
-    plantKoffi(missing);
+    plantKoffi(throwing(missing));
     const message = 'zerotime/host needs the package koffi: npm install koffi';
     await expect(load()).rejects.toEqual(unsupported(message));
     await expect(load('koffi')).rejects.toMatchObject({ cause: missing });
@@ -73,8 +55,10 @@ describe('HostRegion.open says what to do', () => {
 
   test('if koffi was installed on another machine', async () => {
     plant(process, 'arch', 'arm64');
-    plantFfi(undefined);
-    plantKoffi(new Error('Cannot find the native Koffi module; did you bundle it correctly?'));
+    plantFfi(() => undefined);
+    plantKoffi(
+      throwing(new Error('Cannot find the native Koffi module; did you bundle it correctly?')),
+    );
     await expect(load()).rejects.toEqual(
       unsupported(
         'koffi cannot be loaded on linux on arm64 (Cannot find the native Koffi module; did you ' +
@@ -84,7 +68,7 @@ describe('HostRegion.open says what to do', () => {
     );
     // The package is installed, and a dependency of it is not.
     const code = 'MODULE_NOT_FOUND';
-    plantKoffi(Object.assign(new Error("Cannot find module '@koromix/koffi'"), { code }));
+    plantKoffi(throwing(Object.assign(new Error("Cannot find module '@koromix/koffi'"), { code })));
     await expect(load()).rejects.toThrow('install it on this machine');
   });
 
@@ -94,13 +78,12 @@ describe('HostRegion.open says what to do', () => {
       'install koffi, and leave out the option binding';
     // A version in which it lacked a function, and none.
     for (const ffi of [{ DynamicLibrary: class {} }, undefined]) {
-      plantFfi(ffi);
+      plantFfi(() => ffi);
       await expect(load('node:ffi')).rejects.toEqual(unsupported(message));
     }
     // Before Node.js 20.16.
     vi.spyOn(process, 'getBuiltinModule').mockRestore();
     vi.stubGlobal('process', Object.create(process, { getBuiltinModule: { value: undefined } }));
-    onTestFinished(() => void vi.unstubAllGlobals());
     await expect(load('node:ffi')).rejects.toEqual(unsupported(message));
   });
 
@@ -111,7 +94,7 @@ describe('HostRegion.open says what to do', () => {
         throw forbidden;
       }
     };
-    plantFfi({ DynamicLibrary, getRawPointer: () => 0n });
+    plantFfi(() => ({ DynamicLibrary, getRawPointer: () => 0n }));
     const message = 'native code is forbidden here: start Node.js with --allow-ffi';
     for (const binding of ['node:ffi', undefined] as const) {
       await expect(load(binding)).rejects.toEqual(unsupported(message));
@@ -132,9 +115,9 @@ describe('HostRegion.open says what to do', () => {
   });
 
   test('where the permission model forbids reading koffi', async () => {
-    plantFfi(undefined);
+    plantFfi(() => undefined);
     const denied = { code: 'ERR_ACCESS_DENIED', resource: '/app/node_modules/koffi' };
-    plantKoffi(Object.assign(new Error('no'), denied));
+    plantKoffi(throwing(Object.assign(new Error('no'), denied)));
     await expect(load()).rejects.toEqual(
       unsupported(
         'the permission model forbids reading /app/node_modules/koffi: start Node.js with --allow-fs-read for it',
@@ -143,43 +126,14 @@ describe('HostRegion.open says what to do', () => {
   });
 
   test('where there is neither node:ffi nor koffi', async () => {
-    plantFfi(undefined);
-    plantKoffi(Object.assign(new Error('no'), { code: 'ERR_DLOPEN_DISABLED' }));
+    plantFfi(() => undefined);
+    plantKoffi(throwing(Object.assign(new Error('no'), { code: 'ERR_DLOPEN_DISABLED' })));
     await expect(load()).rejects.toEqual(
       unsupported(
         'native code is forbidden here: start Node.js with --allow-addons, without --no-addons',
       ),
     );
   });
-});
-
-/** What a process with these flags says of koffi. */
-function answerOf(flags: readonly string[]): string {
-  const module = `
-    import { HostRegion } from '${new URL('../../dist/src/host.js', import.meta.url)}';
-    try {
-      HostRegion.open({ path: '/dev/shm/zerotime-not-opened', binding: 'koffi' });
-    } catch ({ code, message }) {
-      console.log(code, message);
-    }`;
-  const { stdout } = spawnSync(process.execPath, [...flags, '--input-type=module', '-e', module], {
-    encoding: 'utf8',
-  });
-  return stdout.trim();
-}
-
-test('a process that must not load native code, or read koffi, learns the flag to start with', () => {
-  const permission = process.allowedNodeEnvironmentFlags.has('--permission')
-    ? '--permission'
-    : '--experimental-permission';
-  const addons =
-    'ERR_HOST_UNSUPPORTED native code is forbidden here: start Node.js with --allow-addons, without --no-addons';
-  expect(answerOf(['--no-addons'])).toBe(addons);
-  expect(answerOf([permission, '--allow-fs-read=*'])).toBe(addons);
-  const built = new URL('../../dist', import.meta.url).pathname;
-  expect(answerOf([permission, '--allow-addons', `--allow-fs-read=${built}/`])).toMatch(
-    /^ERR_HOST_UNSUPPORTED the permission model forbids reading \S+node_modules\S*: start Node.js with --allow-fs-read for it$/,
-  );
 });
 
 /** The types of `node:ffi` by those of koffi, and the values that Node.js takes for each. */
@@ -219,7 +173,7 @@ interface Signature {
 }
 
 test('node:ffi is taken where Node.js has it, and maps, allocates and locks files', async () => {
-  plantFfi({ DynamicLibrary, getRawPointer });
+  plantFfi(() => ({ DynamicLibrary, getRawPointer }));
   vi.resetModules();
   const { HostRegion } = await import('../../src/host.ts');
   const { TokenBucket } = await import('../../src/index.ts');
@@ -237,14 +191,12 @@ test('node:ffi is taken where Node.js has it, and maps, allocates and locks file
 
 test('loading node:ffi hides its own warning, and no other', async () => {
   const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
-  const get = process.getBuiltinModule.bind(process) as (name: string) => unknown;
-  vi.spyOn(process, 'getBuiltinModule').mockImplementation(((name: string) => {
-    if (name !== 'node:ffi') return get(name);
+  plantFfi(() => {
     process.emitWarning('FFI is an experimental feature', 'ExperimentalWarning');
     process.emitWarning('FFI is deprecated', 'DeprecationWarning', 'DEP0001');
     process.emitWarning('Another is an experimental feature', 'ExperimentalWarning');
     return { DynamicLibrary, getRawPointer };
-  }) as never);
+  });
   expect((await load()).name).toBe('node:ffi');
   expect(warned.mock.calls).toEqual([
     ['FFI is deprecated', 'DeprecationWarning', 'DEP0001'],
@@ -253,7 +205,7 @@ test('loading node:ffi hides its own warning, and no other', async () => {
 });
 
 test.each(['koffi', 'node:ffi'] as const)('%s reports what fails', async (binding) => {
-  plantFfi({ DynamicLibrary, getRawPointer });
+  plantFfi(() => ({ DynamicLibrary, getRawPointer }));
   const libc = await load(binding);
   const memory = allocateMemory(65_536, false) as WasmMemory;
   const [closed, command] = [-1, 36];

@@ -1,19 +1,15 @@
 import { closeSync, existsSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
-import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { HostStock } from '../../src/host/limiters.ts';
 import { pathOf } from '../../src/host/region-file.ts';
 import { HostRegion } from '../../src/host.ts';
 import { ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
+import { isMeasured } from '../../src/integrations/metrics/readings.ts';
+import { FleetBucket } from '../../src/integrations/redis.ts';
 import { PROCESS, PROCESS_BYTES, REGION } from '../../src/memory/layout.ts';
-import { type Fs, hostPath, hostRegion, withFs, withLibc } from '../support/host.ts';
-
-afterEach(() => {
-  vi.unstubAllGlobals();
-});
-
-function failure(code: string, message: string) {
-  return expect.objectContaining({ name: 'HandleError', code, message });
-}
+import { namesIn } from '../../src/memory/names.ts';
+import { type Fs, hostError, hostPath, hostRegion, withFs, withLibc } from '../support/host.ts';
 
 /** Makes `openSync` fail; each call takes the next code, and the last one stays. */
 function failing(codes: string[]) {
@@ -42,7 +38,7 @@ describe('a file that cannot be opened', () => {
   ])('because of %s is %s', async (cause, code, message) => {
     const path = hostPath();
     const host = await withFs(failing([cause]));
-    expect(() => host.HostRegion.open({ path })).toThrow(failure(code, `${path} ${message}`));
+    expect(() => host.HostRegion.open({ path })).toThrow(hostError(code, `${path} ${message}`));
   });
 
   test('is opened once another process has created it', async () => {
@@ -59,7 +55,7 @@ describe('a file that cannot be opened', () => {
     const codes = Array.from({ length: 1000 }, (_, i) => (i % 2 === 0 ? 'ENOENT' : 'EEXIST'));
     const host = await withFs(failing(codes));
     const message = `${path} cannot be opened: EEXIST`;
-    expect(() => host.HostRegion.open({ path })).toThrow(failure('ERR_HOST_DENIED', message));
+    expect(() => host.HostRegion.open({ path })).toThrow(hostError('ERR_HOST_DENIED', message));
     expect(codes).toHaveLength(800);
   });
 });
@@ -77,7 +73,7 @@ describe('opening fails', () => {
     const open = openSync(path, 'w');
     closeSync(open);
     const message = `${path} is replaced each time it is opened`;
-    expect(() => host.HostRegion.open({ path })).toThrow(failure('ERR_REGION_INVALID', message));
+    expect(() => host.HostRegion.open({ path })).toThrow(hostError('ERR_REGION_INVALID', message));
     const next = openSync(path, 'r');
     closeSync(next);
     expect(next).toBe(open);
@@ -102,7 +98,9 @@ describe('opening fails', () => {
     const path = hostPath();
     const host = await withLibc(() => ({ map: () => false }));
     const message = `${path} cannot be mapped`;
-    expect(() => host.HostRegion.open({ path })).toThrow(failure('ERR_HOST_UNSUPPORTED', message));
+    expect(() => host.HostRegion.open({ path })).toThrow(
+      hostError('ERR_HOST_UNSUPPORTED', message),
+    );
   });
 
   test('without WebAssembly', async () => {
@@ -111,7 +109,7 @@ describe('opening fails', () => {
     const host = await import('../../src/host.ts');
     const message = 'zerotime/host needs WebAssembly and address space for its memory';
     expect(() => host.HostRegion.open({ path: hostPath() })).toThrow(
-      failure('ERR_HOST_UNSUPPORTED', message),
+      hostError('ERR_HOST_UNSUPPORTED', message),
     );
   });
 
@@ -133,7 +131,7 @@ describe('opening fails', () => {
       },
     }));
     const message = `${path} is being created or removed by a process that stands still`;
-    expect(() => host.HostRegion.open({ path })).toThrow(failure('ERR_HOST_BUSY', message));
+    expect(() => host.HostRegion.open({ path })).toThrow(hostError('ERR_HOST_BUSY', message));
     expect(waits).toEqual([1, 1, 1, 1, 1]);
     expect(existsSync(path)).toBe(true); // it is the other process's now
   });
@@ -151,7 +149,7 @@ describe('opening fails', () => {
     }));
     const message = 'the region is open in 255 processes and threads, the maximum';
     expect(() => host.HostRegion.open({ path: hostPath() })).toThrow(
-      failure('ERR_HOST_BUSY', message),
+      hostError('ERR_HOST_BUSY', message),
     );
   });
 });
@@ -171,11 +169,11 @@ describe('a machine', () => {
     );
     const path = hostPath();
     expect(() => hidden.HostRegion.open({ path })).toThrow(
-      failure('ERR_HOST_UNSUPPORTED', `zerotime/host cannot read ${BOOT}`),
+      hostError('ERR_HOST_UNSUPPORTED', `zerotime/host cannot read ${BOOT}`),
     );
     const other = await withFs(reading(() => 'none\n'));
     expect(() => other.HostRegion.open({ path })).toThrow(
-      failure('ERR_HOST_UNSUPPORTED', `${BOOT} holds no id`),
+      hostError('ERR_HOST_UNSUPPORTED', `${BOOT} holds no id`),
     );
   });
 
@@ -236,4 +234,47 @@ test('a region keeps working if damage stops the recovery, but not after an erro
   region.i32[REGION.names] = 0;
   recover();
   expect(region.processes()).toHaveLength(1);
+});
+
+const source = { consumeOrDrain: async (n: number) => n, returnTokens: async () => undefined };
+
+/** Opens a fleet bucket that keeps ten tokens in stock. */
+async function openFleet(region: HostRegion, name: string, stats: boolean): Promise<FleetBucket> {
+  const options = { source, stock: 100, minStock: 10, maxAgeMs: Number.POSITIVE_INFINITY };
+  const fleet = await FleetBucket.open(region, name, { ...options, stats });
+  onTestFinished(() => fleet.close());
+  return fleet;
+}
+
+test('the stock of a fleet bucket is listed among the limiters of its region', async () => {
+  const region = hostRegion();
+  TokenBucket.open(region, 'api', { rate: 1, burst: 5 });
+  const fleet = await openFleet(region, 'hot', true);
+  const plain = await openFleet(region, 'not counted', false);
+  const [, hot, notCounted, ...others] = region.limiters();
+  expect(others).toEqual([]);
+  if (hot?.kind !== 'fleet-bucket' || notCounted?.kind !== 'fleet-bucket') {
+    throw new Error('the stocks are not listed');
+  }
+  const { name, limiter } = hot;
+  expect([name, limiter.limit, limiter.available(), limiter.bought]).toEqual(['hot', 100, 10, 10]);
+  expect(`${limiter}`).toBe('FleetBucket { stock: 100, tokens: 10, bought: 10 }');
+  expect(limiter).toBeInstanceOf(HostStock);
+  expect(fleet.tryConsume(3)).toBe(true);
+  expect(fleet.tryConsume(100)).toBe(false);
+  expect(limiter.available()).toBe(7);
+  expect(limiter.stats()).toMatchObject({ calls: 2, admitted: 3, refused: 1, waiting: 0 });
+  expect(() => notCounted.limiter.stats()).toThrow(/stats: true/);
+  // One object for each stock, so that it takes one stripe of counters.
+  expect(region.limiters()[1]).toBe(hot);
+  expect([isMeasured(limiter), isMeasured(notCounted.limiter)]).toEqual([true, false]);
+  expect(plain.tryConsume()).toBe(true);
+});
+
+test('a closed region gets no name of a fleet bucket', async () => {
+  const region = hostRegion();
+  region.close();
+  const late = FleetBucket.open(region, 'late', { source, stock: 100 });
+  await expect(late).rejects.toThrow(/^the region was closed$/);
+  expect([...namesIn(region)]).toEqual([]);
 });

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import {
   closeSync,
   mkdirSync,
@@ -25,7 +24,7 @@ import {
   REGION_VERSION,
 } from '../../src/memory/layout.ts';
 import { wasmMemories } from '../../src/memory/shared-memory.ts';
-import { hostPath, hostRegion } from '../support/host.ts';
+import { hostPath, hostRegion, saidByOpener } from '../support/host.ts';
 
 const BYTES = 65_536;
 const WANTED = { owner: undefined, mode: 0o600, isCreated: true, isKept: false };
@@ -149,12 +148,7 @@ const PROTECTED = `
 
 test('a region opens in a sticky folder with protected_regular', () => {
   const { path } = hostRegion({ bytes: BYTES });
-  const module = `${PROTECTED}
-    const { HostRegion } = await import('${new URL('../../dist/src/host.js', import.meta.url)}');
-    console.log(HostRegion.open({ path: '${path}' }).processes().length);`;
-  const flags = ['--input-type=module', '--eval', module];
-  const { stdout, stderr } = spawnSync(process.execPath, flags, { encoding: 'utf8' });
-  expect([stdout, stderr]).toEqual(['2\n', '']);
+  expect(saidByOpener({ path }, { before: PROTECTED })).toBe('2');
 });
 
 test('regions in files count each among those for WebAssembly, as they reserve addresses too', () => {

@@ -1,4 +1,4 @@
-import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { HostRegion } from '../../src/host.ts';
 import {
@@ -10,7 +10,7 @@ import {
   TokenBucket,
 } from '../../src/index.ts';
 import { BOOT_BYTES, REGION, REGION_FILE, REGION_TIME } from '../../src/memory/layout.ts';
-import { hostRegion, withLibc } from '../support/host.ts';
+import { closedRegion, hostRegion, overwrite, withLibc } from '../support/host.ts';
 
 const HOUR_US = 3.6e9;
 
@@ -20,12 +20,6 @@ function shiftedRegion(shiftUs = HOUR_US): HostRegion {
   const entries = region.i32[REGION.processes] ?? 0;
   region.f64[(entries + REGION_TIME.shiftUs) >> 3] = shiftUs;
   return region;
-}
-
-function overwrite(path: string, at: number, bytes: Uint8Array): void {
-  const file = openSync(path, 'r+');
-  writeSync(file, bytes, 0, bytes.length, at);
-  closeSync(file);
 }
 
 function bytesOf(value: number): Uint8Array {
@@ -135,10 +129,9 @@ describe("with afterReboot: 'keep'", () => {
   });
 
   test('another time namespace of the same start is refused', () => {
-    const region = hostRegion();
-    region.close();
-    overwrite(region.path, REGION_FILE.timeNamespace, bytesOf(1));
-    expect(() => HostRegion.open({ path: region.path, ...keep })).toThrow(
+    const path = closedRegion();
+    overwrite(path, REGION_FILE.timeNamespace, bytesOf(1));
+    expect(() => HostRegion.open({ path, ...keep })).toThrow(
       'was created in another time namespace',
     );
   });

@@ -6,19 +6,20 @@ import { loadLibc, platform } from '../../src/host/native.ts';
 import { EXISTING, openFile } from '../../src/host/region-file.ts';
 import { removeRegion } from '../../src/host/removal.ts';
 import { BOOT_BYTES, PROCESS_BYTES, REGION, REGION_FILE } from '../../src/memory/layout.ts';
-import { ask, hostPath, hostRegion, startProcesses, withFs, withLibc } from '../support/host.ts';
+import {
+  ask,
+  closedRegion,
+  hostPath,
+  hostRegion,
+  startProcesses,
+  withFs,
+  withLibc,
+} from '../support/host.ts';
 import { part } from '../support/random.ts';
 import type { HostJob } from '../workers/host-user.ts';
 
 const ASKED = { isForced: false };
 const FORCED = { isForced: true };
-
-/** The path of a region that no process has open. */
-function closedRegion(): string {
-  const region = hostRegion();
-  region.close();
-  return region.path;
-}
 
 test('a region in use is not removed, whatever pid its user has', () => {
   // This process has it open, so it is both the user and the remover.
@@ -44,6 +45,7 @@ test('a process that is opening or closing a region is not named by a pid of 0',
   expect(existsSync(path)).toBe(true);
 });
 
+// docs/host.md: "A new process with the same pid is therefore never mistaken"
 test('a process with the same pid in another container is listed', () => {
   const region = hostRegion();
   const elsewhere = (region.i32[REGION.processes] ?? 0) + 9 * PROCESS_BYTES;

@@ -15,7 +15,7 @@ import {
   setSlotsAt,
 } from '../../src/memory/layout.ts';
 import { slotsOf } from '../support/cell.ts';
-import { ask, hostPath, hostRegion, startProcesses } from '../support/host.ts';
+import { ask, hostPath, hostRegion, startProcess } from '../support/host.ts';
 import { replaceExchanges } from '../support/replaced-exchanges.ts';
 
 const LIMITS = [
@@ -80,8 +80,7 @@ describe.each(Object.entries(KINDS))('the slots of a %s', (kind, { entries, open
     for (let i = 1; i <= 3; i++) {
       take(set);
       expect(freeIn(region, set, 1)).toBe(places - 1);
-      const [child] = await startProcesses('host-user', 1);
-      if (child === undefined) return;
+      const child = await startProcess('host-user');
       const isKeyed = set instanceof KeyedLimitSet;
       const job = isKeyed ? { key: 'a', path: region.path } : { take: set.handle };
       expect(await ask(child, job)).toEqual({ result: isKeyed ? true : 3 });

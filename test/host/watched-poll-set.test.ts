@@ -9,7 +9,6 @@ beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] });
 });
 afterEach(() => {
-  vi.useRealTimers();
   vi.resetModules();
 });
 

@@ -172,6 +172,29 @@ describe.each(CLIENTS)('$name', ({ client }) => {
     },
   );
 
+  // docs/outgoing.md: "With a keyed limiter, each thread may also start one more request"
+  test('a block lets one request start whose token is almost due', async () => {
+    const api = await Api.start((_, response) => response.end());
+    const clock = ManualClock.create();
+    const limiter = KeyedTokenBucket.create({ rate: 25, burst: 1, capacity: 10, clock });
+    const send = client({ limiter });
+    const { origin } = new URL(api.url);
+    const replies = Array.from({ length: 4 }, () => send(api.url));
+    await replies[0];
+    await settled();
+    limiter.block(origin, 5000);
+    for (let ms = 0; ms < 4900; ms += 100) {
+      clock.advance(100);
+      await settled();
+    }
+    expect(api.paths.length).toBeLessThanOrEqual(2);
+    for (let ms = 0; ms < 1000; ms += 20) {
+      clock.advance(20);
+      await settled();
+    }
+    await Promise.all(replies);
+  });
+
   test('a raised limit and a reset key are noticed within a second', async () => {
     const api = await Api.start((_, response) => response.end());
     const clock = ManualClock.create();

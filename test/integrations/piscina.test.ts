@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { throttle } from '../../src/integrations/piscina.ts';
 import { checkGuarantee } from '../../src/load/judge/guarantee.ts';
 import { Random, SEED } from '../support/random.ts';
-import { meeting, type Scene, throttledScene, until } from '../support/throttled.ts';
+import { ABORTED, meeting, type Scene, throttledScene, until } from '../support/throttled.ts';
 import type { Started } from '../workers/throttled-task.ts';
 
 const NOTHING = { does: 'nothing' } as const;
@@ -32,18 +32,6 @@ function guaranteeOf(started: readonly Started[], rate: number, burst: number) {
   const instants = Float64Array.from(started, ({ atUs }) => atUs).sort();
   return checkGuarantee(instants, rate, burst);
 }
-
-it('starts each task at the instant at which its token is due', async () => {
-  const { clock, paced } = throttledScene({ burst: 3 });
-  const tasks = Array.from({ length: 8 }, () => paced.run(NOTHING));
-  const started = await Promise.all(tasks.slice(0, 3));
-  for (let i = 3; i < 8; i++) {
-    expect(paced.stats()).toMatchObject({ completed: i, waiting: 8 - i });
-    clock.advance(1);
-    started.push(await (tasks[i] as Promise<Started>));
-  }
-  expect(started.map(({ atUs }) => atUs / 1000)).toEqual([0, 0, 0, 1, 2, 3, 4, 5]);
-});
 
 it(`holds the guarantee in the workers, whatever the arrival of tasks (ZEROTIME_SEED=${SEED})`, async () => {
   const random = new Random(SEED);
@@ -96,21 +84,6 @@ it('starts tasks in order of arrival, and removes its abort listeners', async ()
   expect(paced.stats()).toMatchObject({ running: 2, waiting: 0 });
   expect(await Promise.all([first, second])).toHaveLength(2);
   expect(emitter.listenerCount('abort')).toBe(0);
-});
-
-it('rejects with what a task throws, and continues', async () => {
-  const scene = throttledScene();
-  const { bucket, paced } = scene;
-  const tasks = Array.from({ length: 20 }, (_, i) =>
-    paced.run({ does: i % 2 === 0 ? 'throws' : 'nothing' }),
-  );
-  const settling = Promise.allSettled(tasks); // handles rejections while the clock moves
-  await finish(scene);
-  const ends = await settling;
-  expect(ends.filter(({ status }) => status === 'fulfilled')).toHaveLength(10);
-  await expect(tasks[0]).rejects.toThrow(new RangeError('the task threw'));
-  expect(paced.stats()).toMatchObject({ running: 0, waiting: 0, completed: 10, failed: 10 });
-  expect(bucket.balance()).toBeLessThan(1.001); // a task that threw has used its token
 });
 
 it('uses all threads of a pool that grows, shrinks and grows again', async () => {
@@ -182,4 +155,77 @@ it('names the invalid argument', async () => {
     new TypeError('signal must be an AbortSignal or an EventEmitter, got 7'),
   );
   expect(bucket.available()).toBe(1);
+});
+
+const TIMEOUT = { code: 'ERR_RATE_LIMIT_TIMEOUT' };
+
+it('starts a task now or not at all if none may wait', async () => {
+  const { paced } = throttledScene({ burst: 2, maxQueue: 0 });
+  const tasks = [paced.run(NOTHING), paced.run(NOTHING)];
+  await expect(paced.run(NOTHING)).rejects.toMatchObject({ code: 'ERR_QUEUE_FULL' });
+  expect(await Promise.all(tasks)).toHaveLength(2);
+});
+
+it('refuses a task that got no thread in time, without taking a token', async () => {
+  const { clock, bucket, paced } = throttledScene({ burst: 10, timeoutMs: 5 });
+  const { gate, task } = meeting(5);
+  const busy = Array.from({ length: 4 }, () => paced.run(task));
+  const late = paced.run(NOTHING);
+  clock.advance(4.9);
+  expect(paced.stats().waiting).toBe(1);
+  clock.advance(0.1);
+  await expect(late).rejects.toMatchObject(TIMEOUT);
+  expect(bucket.available()).toBe(10); // 4 were taken, 5 came
+  gate.arrive();
+  await Promise.all(busy);
+  expect(await paced.run(NOTHING)).toMatchObject({ atUs: 5000 });
+});
+
+it('returns the token of an aborted task if it was the last one reserved', async () => {
+  const { clock, bucket, paced } = throttledScene();
+  const [first, second] = [new AbortController(), new AbortController()];
+  await paced.run(NOTHING);
+  const tasks = [first, second].map(({ signal }) => paced.run(NOTHING, { signal }));
+  await until(() => bucket.balance() === -2);
+  second.abort('changed my mind');
+  await expect(tasks[1]).rejects.toMatchObject({ ...ABORTED, cause: 'changed my mind' });
+  expect(bucket.balance()).toBe(-1);
+  expect(bucket.reserve()?.waitMs).toBe(2);
+  first.abort('too late'); // a later reservation depends on it
+  await expect(tasks[0]).rejects.toMatchObject(ABORTED);
+  expect(bucket.balance()).toBe(-2);
+  expect(paced.stats()).toMatchObject({ waiting: 0, aborted: 2, completed: 1 });
+  clock.advance(3);
+  expect(await paced.run(NOTHING)).toMatchObject({ atUs: 3000 });
+});
+
+it.each(['destroy', 'close'] as const)(
+  'rejects all waiting tasks when the pool ends: %s',
+  async (end) => {
+    const { clock, bucket, pool, paced } = throttledScene();
+    await paced.run(NOTHING);
+    const waiting = Array.from({ length: 10 }, () => paced.run(NOTHING));
+    await until(() => bucket.balance() === -4); // one per thread: the other tasks are queued
+    const ended = pool[end]();
+    for (const task of waiting) await expect(task).rejects.toMatchObject(ABORTED);
+    await ended;
+    expect(bucket.balance()).toBe(0); // all tokens were returned
+    clock.advance(1000);
+    await new Promise(setImmediate);
+    expect(bucket.available()).toBe(1); // no task takes any more
+    expect(pool.threads).toEqual([]); // and none has started the pool again
+    expect(paced.stats()).toMatchObject({ running: 0, waiting: 0, aborted: 10, completed: 1 });
+  },
+);
+
+it('rejects running and waiting tasks when the pool is destroyed half-way', async () => {
+  const { bucket, pool, paced } = throttledScene({ burst: 10 });
+  const { task } = meeting(5);
+  const tasks = Array.from({ length: 10 }, () => paced.run(task));
+  expect(paced.stats()).toMatchObject({ running: 4, waiting: 6 });
+  await Promise.all([pool.destroy(), Promise.allSettled(tasks)]);
+  await expect(tasks[0]).rejects.toThrow('Terminating worker thread');
+  await expect(tasks[9]).rejects.toMatchObject(ABORTED);
+  expect(paced.stats()).toMatchObject({ running: 0, waiting: 0, failed: 4, aborted: 6 });
+  expect(bucket.available()).toBe(6); // the queued tasks took none
 });

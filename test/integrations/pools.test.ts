@@ -14,7 +14,7 @@ import type { PoolAnswer, PoolTask } from '../workers/pool-task.ts';
 const NOTHING: PoolTask = { does: 'nothing' };
 const CLOSED = { name: 'RateLimitError', code: 'ERR_THROTTLE_CLOSED' };
 
-describe.each(POOLS)('a throttled $name', ({ create }) => {
+describe.each(POOLS)('a throttled $name', ({ name, create }) => {
   it('starts tasks when their tokens are due, in order', async () => {
     const { clock, limiter } = bucketOf(1000, 1);
     const paced = create().throttle(limiter);
@@ -67,7 +67,7 @@ describe.each(POOLS)('a throttled $name', ({ create }) => {
   });
 
   it('aborts tasks like the pool: before they start, in the queue, and while they run', async () => {
-    const { limiter } = bucketOf(1000, 2);
+    const { clock, limiter } = bucketOf(1000, 2);
     const { pool, throttle } = create();
     const paced = throttle(limiter);
     const signal = AbortSignal.abort('at once');
@@ -82,24 +82,36 @@ describe.each(POOLS)('a throttled $name', ({ create }) => {
     emitter.emit('abort');
     await expect(waiting).rejects.toMatchObject(ABORTED);
     expect(emitter.listenerCount('abort')).toBe(0);
-    stop.abort();
-    await expect(stopped).rejects.toMatchObject(ABORTED);
+    stop.abort('while it runs');
+    const error = await stopped.catch((reason: Error) => reason);
+    expect(error).toMatchObject(ABORTED);
+    // Tinypool drops the reason.
+    if (name === 'piscina') expect(error).toMatchObject({ cause: 'while it runs' });
+    expect(limiter.balance()).toBe(0);
+    clock.advance(1);
+    // Its thread was replaced.
+    expect(await paced.run(NOTHING)).toMatchObject({ length: 0 });
     gate.arrive();
     gate.arrive();
     await busy;
-    expect(limiter.balance()).toBe(0);
-    expect(paced.stats()).toMatchObject({ aborted: 2, failed: 1, completed: 1 });
+    expect(paced.stats()).toMatchObject({ aborted: 2, failed: 1, completed: 2 });
   });
 
   it('refuses a task when the queue is full, and one that cannot start in time', async () => {
     const { clock, limiter } = bucketOf(1000, 1);
     const paced = create().throttle(limiter, { maxQueue: 1, timeoutMs: 5 });
     const tasks = [paced.run(NOTHING), paced.run(NOTHING)];
-    await expect(paced.run(NOTHING)).rejects.toMatchObject({ code: 'ERR_QUEUE_FULL' });
+    await expect(paced.run(NOTHING)).rejects.toMatchObject({
+      name: 'RateLimitError',
+      code: 'ERR_QUEUE_FULL',
+      message: 'the queue is full: maxQueue is 1',
+    });
     clock.advance(1);
     await Promise.all(tasks);
+    expect(limiter.balance()).toBe(0);
     limiter.charge(100);
     await expect(paced.run(NOTHING)).rejects.toMatchObject({ code: 'ERR_RATE_LIMIT_TIMEOUT' });
+    expect(limiter.balance()).toBe(-100);
     expect(paced.stats()).toMatchObject({ refused: 1, timedOut: 1, completed: 2 });
   });
 
@@ -128,10 +140,12 @@ describe.each(POOLS)('a throttled $name', ({ create }) => {
   });
 
   it('rejects with what a task throws, and continues', async () => {
-    const paced = create().throttle(TokenBucket.create({ rate: 1e6, burst: 100 }));
+    const { limiter } = bucketOf(1000, 2);
+    const paced = create().throttle(limiter);
     await expect(paced.run({ does: 'throws' })).rejects.toThrow(new RangeError('the task threw'));
     expect(await paced.run(NOTHING)).toMatchObject({ length: 0 });
-    expect(paced.stats()).toMatchObject({ failed: 1, completed: 1 });
+    expect(paced.stats()).toMatchObject({ running: 0, waiting: 0, failed: 1, completed: 1 });
+    expect(limiter.balance()).toBe(0);
   });
 
   it('takes turns between keys, and starts higher priorities first', async () => {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { ManualClock, TokenBucket } from '../../src/index.ts';
 import { AdmissionWatch } from '../../src/load/measure/admissions.ts';
 import { CpuGauge } from '../../src/load/measure/gauges.ts';
@@ -8,8 +8,6 @@ import { conduct } from '../../src/load/threads/run.ts';
 import type { ThreadHandle } from '../../src/load/threads/thread-handle.ts';
 
 beforeEach(() => void vi.useFakeTimers());
-afterEach(() => void vi.useRealTimers());
-
 /** A load thread that answers changes of the rate when the test says so. */
 class SlowThread {
   readonly commands: LoadCommand[] = [];

@@ -143,6 +143,7 @@ describe('a connection opened ahead', () => {
   });
 });
 
+// docs/load.md: "Before the first request is due, the client compiles its code"
 it('a sender opens the connections asked for ahead, and uses them first', async () => {
   const server = await answering(() => undefined);
   const idle = signal();

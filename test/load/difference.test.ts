@@ -128,6 +128,7 @@ describe('a difference', () => {
     }
   });
 
+  // docs/load.md: "Intervals are never narrower than the three significant"
   it('is no finer than the values', () => {
     const a = [1, 1, 1].map(alone);
     const b = [2, 2, 2].map(alone);

@@ -104,6 +104,7 @@ function expectSchedule({ admissions, startUs }: Told, durationMs: number): void
 }
 
 describe('a load thread', () => {
+  // docs/load.md: "Before the first request is due, the client compiles its code"
   it('warms up on the echo server, sends each request that is due, and reports all of them', async () => {
     const { port1, port2 } = channel();
     runEchoServer(port1, { http2: false });

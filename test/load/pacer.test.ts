@@ -3,6 +3,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { TokenBucket } from '../../src/limiters/token-bucket.ts';
 import { planArrivals } from '../../src/load/plan/arrival-plan.ts';
 import { shareTimetable, TimetableSlots } from '../../src/load/plan/timetable.ts';
+import { Fifo } from '../../src/load/send/fifo.ts';
 import { Pacer, reservationsAhead } from '../../src/load/send/pacer.ts';
 import { ManualClock } from '../../src/time/manual-clock.ts';
 
@@ -233,7 +234,6 @@ describe('Pacer', () => {
 
 it('sleeps to the end once all slots of a timetable are taken', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'clearImmediate'] });
-  onTestFinished(() => void vi.useRealTimers());
   const clock = ManualClock.create({ nowMs: 1_000 });
   const shared = shareTimetable(
     { kind: 'listed', instantsUs: Float64Array.of(0, 5_000) },
@@ -267,4 +267,36 @@ it('sleeps to the end once all slots of a timetable are taken', async () => {
   expect(ended).toBe(true);
   // Some turns for the slots, and a few at the end for the slack of timers.
   expect(turns).toBeLessThan(20);
+});
+
+describe('Fifo', () => {
+  it('returns items in order of arrival, also across compaction', () => {
+    const fifo = new Fifo<number>();
+    let next = 0;
+    for (let item = 0; item < 10_000; item += 1) {
+      fifo.push(item);
+      if (item % 3 !== 0) expect(fifo.shift()).toBe(next++);
+    }
+    expect(fifo.length).toBe(10_000 - next);
+    while (fifo.length > 0) {
+      expect(fifo.peek()).toBe(next);
+      expect(fifo.shift()).toBe(next++);
+    }
+    expect(next).toBe(10_000);
+    expect(fifo.peek()).toBeUndefined();
+    expect(fifo.shift()).toBeUndefined();
+    fifo.push(1);
+    expect(fifo.shift()).toBe(1);
+  });
+
+  it('visits all remaining items, oldest first', () => {
+    const fifo = new Fifo<number>();
+    for (const item of [1, 2, 3, 4, 5]) fifo.push(item);
+    fifo.shift();
+    const seen: number[] = [];
+    fifo.forEach((item) => {
+      seen.push(item);
+    });
+    expect(seen).toEqual([2, 3, 4, 5]);
+  });
 });

@@ -10,8 +10,7 @@ import { ProcessHandle, ProcessTeam } from '../../src/load/threads/process-team.
 import { runLoad } from '../../src/load/threads/run.ts';
 import { httpServer } from '../cli/support/servers.ts';
 import { hostPath, hostRegion } from '../support/host.ts';
-import { loadOptions } from '../support/load-options.ts';
-import { replacedWorker } from './replaced-worker.ts';
+import { loadOptions, replacedWorker } from '../support/load-options.ts';
 
 const OPTIONS = loadOptions({
   rate: 500,

@@ -1,19 +1,33 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
+import {
+  createServer as createHttp2Server,
+  createSecureServer,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
 import { createServer as createHttpsServer } from 'node:https';
-import { tmpdir } from 'node:os';
+import { createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { Tally } from '../../src/load/measure/tally.ts';
+import {
+  connectTerms,
+  type HttpExchange,
+  type Outcome,
+  requestTemplate,
+} from '../../src/load/send/carrier.ts';
+import { Http2Session, http2Request } from '../../src/load/send/http2.ts';
+import { deadUrl, httpServer, tcpServer } from '../cli/support/servers.ts';
 import { CERT, KEY } from '../support/certificate.ts';
-import { kindsOf, listen, send } from './sending.ts';
+import { folderOfTest } from '../support/folders.ts';
+import { kindsOf, listen, send, senderTo } from './sending.ts';
 
 const answer: RequestListener = (_request, response) => void response.end('ok');
 
 describe('a Unix domain socket', () => {
   it.each([0, 1])('takes the requests, with %i connections opened ahead', async (openAhead) => {
-    const folder = mkdtempSync(join(tmpdir(), 'zerotime-unix-'));
-    onTestFinished(async () => rmSync(folder, { recursive: true }));
+    const folder = folderOfTest();
     const socketPath = join(folder, 'socket');
     const hosts: unknown[] = [];
     const server = createServer((request, response) => {
@@ -68,5 +82,182 @@ describe('TLS', () => {
     const own = { ca: CERT, cert: CERT, key: KEY };
     expect((await send(url, { tls: own })).counters.succeeded).toBe(1);
     expect((await send(url, { tls: { ca: CERT } })).counters.succeeded).toBe(0);
+  });
+});
+
+describe('HTTP/2', () => {
+  interface Seen {
+    readonly url: string;
+    readonly sessions: ServerHttp2Session[];
+    most: number;
+    readonly paths: unknown[];
+  }
+
+  /** A server that notes how many streams are open at once. */
+  async function serve(
+    onStream: (stream: ServerHttp2Stream) => void,
+    streams = 100,
+    isSecure = false,
+  ): Promise<Seen> {
+    const settings = { maxConcurrentStreams: streams };
+    const server = isSecure
+      ? createSecureServer({ settings, cert: CERT, key: KEY })
+      : createHttp2Server({ settings });
+    let open = 0;
+    const sessions: ServerHttp2Session[] = [];
+    const paths: unknown[] = [];
+    server.on('session', (session) => {
+      sessions.push(session);
+      session.on('error', () => undefined);
+    });
+    server.on('stream', (stream: ServerHttp2Stream, headers) => {
+      open += 1;
+      seen.most = Math.max(seen.most, open);
+      paths.push([headers[':authority'], headers[':path'], headers['x-a']].join(' '));
+      stream.on('close', () => {
+        open -= 1;
+      });
+      stream.on('error', () => undefined);
+      onStream(stream);
+    });
+    const port = await listen(server);
+    const scheme = isSecure ? 'https' : 'http';
+    const seen: Seen = { url: `${scheme}://127.0.0.1:${port}/`, sessions, most: 0, paths };
+    return seen;
+  }
+
+  const http2 = { http2: true };
+  const respond = (stream: ServerHttp2Stream) => {
+    stream.respond({ ':status': 200 });
+    stream.end('ok');
+  };
+
+  it('carries many requests in one session, as many at once as the server allows', async () => {
+    const seen = await serve((stream) => void setImmediate(respond, stream), 3);
+    const tally = await send(`${seen.url}a?b`, http2, 20, { openAhead: 1 });
+    expect(tally.counters).toMatchObject({ sent: 20, succeeded: 20 });
+    expect(tally.histograms.latency.totalCount).toBe(20);
+    expect([seen.sessions.length, seen.most]).toEqual([1, 3]);
+    const { host } = new URL(seen.url);
+    expect(new Set(seen.paths)).toEqual(new Set([`${host} /a?b 1, 2`]));
+  });
+
+  it('spreads them over several sessions', async () => {
+    const seen = await serve((stream) => void setImmediate(respond, stream), 2);
+    const tally = await send(seen.url, http2, 8, { connections: 4, openAhead: 4 });
+    expect(tally.counters.succeeded).toBe(8);
+    expect(seen.sessions).toHaveLength(4);
+  });
+
+  it('sends a body', async () => {
+    const got: string[] = [];
+    const seen = await serve((stream) => {
+      stream.setEncoding('utf8').on('data', (text: string) => got.push(text));
+      stream.on('end', () => respond(stream));
+    });
+    const body = Buffer.from('what is sent');
+    const tally = await send(seen.url, http2, 1, { body });
+    expect([tally.counters.succeeded, got.join('')]).toEqual([1, 'what is sent']);
+  });
+
+  it('is agreed on in a TLS handshake that names the server', async () => {
+    const seen = await serve(respond, 100, true);
+    const tls = { ca: CERT, servername: 'zerotime.test' };
+    const tally = await send(seen.url, { ...http2, tls }, 2);
+    expect(tally.counters.succeeded).toBe(2);
+    const socket = seen.sessions[0]?.socket as TLSSocket | undefined;
+    expect(socket?.servername).toBe('zerotime.test');
+    expect(kindsOf(await send(seen.url, http2))).toEqual(['TLS error']);
+  });
+
+  it.each([
+    ['reset', (stream: ServerHttp2Stream) => stream.close(2), 'connection reset'],
+    ['canceled', (stream: ServerHttp2Stream) => stream.close(8), 'connection closed'],
+    [
+      'ended with the session',
+      (stream: ServerHttp2Stream) => stream.session?.destroy(),
+      'connection closed',
+    ],
+  ])('counts a stream that is %s', async (_how, end, kind) => {
+    const seen = await serve(end);
+    expect(kindsOf(await send(seen.url, http2))).toEqual([kind]);
+  });
+
+  it('continues in a new session after the server has ended one', async () => {
+    const seen = await serve((stream) => {
+      respond(stream);
+      stream.session?.close();
+    });
+    const idle: (() => void)[] = [];
+    const tally = new Tally();
+    const onIdle = () => idle.shift()?.();
+    const sender = senderTo(seen.url, http2, { tallyOf: () => tally, onIdle });
+    // What the server has not said yet may still fail one request, and then the next one succeeds.
+    while (tally.counters.succeeded < 3) {
+      const ended = new Promise<void>((resolve) => idle.push(resolve));
+      sender.send(0, 0);
+      await ended;
+    }
+    sender.close();
+    expect(seen.sessions.length).toBeGreaterThan(1);
+  });
+
+  it('times out streams, and then a session that cannot be opened', async () => {
+    const seen = await serve(() => undefined);
+    expect(kindsOf(await send(seen.url, http2, 2, { timeoutMs: 50 }))).toEqual(['timed out']);
+    const silent = await tcpServer(() => undefined);
+    onTestFinished(() => silent.kill());
+    const url = silent.url.replace('http:', 'https:');
+    expect(kindsOf(await send(url, http2, 2, { timeoutMs: 50 }))).toEqual(['timed out']);
+  });
+
+  it('keeps a new session when requests of the one before it time out', async () => {
+    const server = createSecureServer({ cert: CERT, key: KEY });
+    server.on('stream', respond);
+    server.on('session', (session) => void session.on('error', () => undefined));
+    // It begins no handshake before it is released.
+    let release: () => void = () => undefined;
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const stalled = createTcpServer({ pauseOnConnect: true }, (socket) => {
+      void released.then(() => server.emit('connection', socket));
+    });
+    const url = new URL(`https://127.0.0.1:${await listen(stalled)}/`);
+    const template = requestTemplate(url, { method: 'GET', headers: [], body: undefined });
+    const terms = connectTerms({ tls: { insecure: true } });
+    const session = new Http2Session(url, http2Request(url, url.host, template), terms);
+    onTestFinished(async () => session.close());
+    const dispatch = () => {
+      const exchange: HttpExchange = { end: () => undefined };
+      const ended = new Promise<Outcome>((resolve) => {
+        exchange.end = resolve;
+        session.dispatch(exchange);
+      });
+      return { exchange, ended };
+    };
+    const [one, two] = [dispatch(), dispatch()];
+    session.abandon(one.exchange);
+    const three = dispatch();
+    session.abandon(two.exchange);
+    release();
+    expect(await three.ended).toBe(200);
+  });
+
+  it('says what is wrong with the server', async () => {
+    const old = await httpServer((_request, response) => void response.end('ok'));
+    onTestFinished(() => old.kill());
+    expect(kindsOf(await send(old.url, http2))).toEqual(['bad response']);
+    expect(kindsOf(await send(await deadUrl(), http2))).toEqual(['connection refused']);
+  });
+
+  it('leaves a session that cannot be opened ahead to its first request', async () => {
+    const sent = await send(await deadUrl(), http2, 1, { openAhead: 1 });
+    expect(kindsOf(sent)).toEqual(['connection refused']);
+    const silent = await tcpServer(() => undefined);
+    onTestFinished(() => silent.kill());
+    const sender = senderTo(silent.url, http2);
+    await sender.open(1, 20);
+    sender.close();
   });
 });

@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { type BuildOptions, build as esbuild } from 'esbuild';
 import { build as vite } from 'vite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type LinkedProject, linkedProject } from './linked-project.ts';
+import { type LinkedProject, linkedProject } from './installed.ts';
 
 /** Bytes of a bundle with one limiter and both targets of the engine, minified and with gzip. */
 const MOST_OF_ONE_LIMITER = 30_000;

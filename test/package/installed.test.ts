@@ -4,7 +4,7 @@ import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { httpServer } from '../cli/support/servers.ts';
 import { examplesOf } from '../docs/fences.ts';
-import { type LinkedProject, linkedProject } from './linked-project.ts';
+import { type LinkedProject, linkedProject } from './installed.ts';
 
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 

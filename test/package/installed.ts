@@ -1,8 +1,17 @@
-import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, symlinkSync } from 'node:fs';
+import { execFile, execFileSync } from 'node:child_process';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 
 // Runs as a source and compiled.
 const ROOT = fileURLToPath(
@@ -38,7 +47,7 @@ export function install(): Installed {
 }
 
 /** Links a package from the repository's node_modules into the project. */
-export function link(folder: string, name: string): void {
+function link(folder: string, name: string): void {
   const to = join(folder, 'node_modules', name);
   mkdirSync(dirname(to), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules', name), to);
@@ -49,4 +58,45 @@ export function archivedBytes({ zerotime, folder }: Installed, files: readonly s
   const copy = join(folder, 'archived');
   for (const file of files) cpSync(join(zerotime, file), join(copy, file));
   return execFileSync('tar', ['-czf', '-', '-C', copy, '.']).byteLength;
+}
+
+/** The peers of the integrations, and the types of Node.js. */
+const LINKED = [
+  'piscina',
+  'tinypool',
+  '@opentelemetry/api',
+  'prom-client',
+  'undici',
+  '@types/node',
+];
+
+/** A project with the packed zerotime, and with links to packages of the repository. */
+export interface LinkedProject extends Installed {
+  /** Writes a file of the project, and returns its path. */
+  write(name: string, text: string): string;
+  /** What Node.js prints, called with these arguments. */
+  run(...args: string[]): Promise<string>;
+  remove(): void;
+}
+
+export function linkedProject(): LinkedProject {
+  const installed = install();
+  const { folder } = installed;
+  const write = (name: string, text: string) => {
+    const path = join(folder, name);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text);
+    return path;
+  };
+  for (const name of LINKED) link(folder, name);
+  write('package.json', JSON.stringify({ type: 'module', private: true }));
+  return {
+    ...installed,
+    write,
+    async run(...args) {
+      const options = { cwd: folder, timeout: 60_000 };
+      return (await promisify(execFile)(process.execPath, args, options)).stdout;
+    },
+    remove: () => rmSync(folder, { recursive: true }),
+  };
 }

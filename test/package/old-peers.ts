@@ -1,4 +1,4 @@
-import type { PeerCase } from './peer-case.ts';
+import type { PeerCase } from './peers.ts';
 
 /** Packages that zerotime is installed beside, though an entry point needs newer ones. */
 export interface OldPeer extends PeerCase {

@@ -2,8 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { build as esbuild } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { archivedBytes } from './installed.ts';
-import { type LinkedProject, linkedProject } from './linked-project.ts';
+import { archivedBytes, type LinkedProject, linkedProject } from './installed.ts';
 
 const KIB = 1024;
 

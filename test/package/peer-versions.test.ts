@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { OLDEST_PEERS } from '../../src/peers.ts';
-import { type LinkedProject, linkedProject } from './linked-project.ts';
+import { type LinkedProject, linkedProject } from './installed.ts';
 
 // The packages here are folders with a version: main.ts tests with real ones.
 

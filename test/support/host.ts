@@ -1,7 +1,8 @@
-import { type ChildProcess, fork } from 'node:child_process';
+import { type ChildProcess, fork, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readlinkSync, rmSync } from 'node:fs';
-import { onTestFinished, vi } from 'vitest';
+import { closeSync, openSync, readdirSync, readlinkSync, rmSync, writeSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect, onTestFinished, vi } from 'vitest';
 import type { Libc } from '../../src/host/libc.ts';
 import { HostRegion, type HostRegionOptions } from '../../src/host.ts';
 import { compiled } from './crew.ts';
@@ -20,6 +21,25 @@ export function hostRegion(options: Partial<HostRegionOptions> = {}): HostRegion
   const region = HostRegion.open({ path: hostPath(), ...options });
   onTestFinished(() => region.close());
   return region;
+}
+
+/** The file of a region that was complete, and is closed. */
+export function closedRegion(): string {
+  const region = hostRegion();
+  region.close();
+  return region.path;
+}
+
+/** Writes bytes into a region's file. */
+export function overwrite(path: string, at: number, bytes: Uint8Array): void {
+  const file = openSync(path, 'r+');
+  writeSync(file, bytes, 0, bytes.length, at);
+  closeSync(file);
+}
+
+/** Matches the error with which a region's file cannot be opened. */
+export function hostError(code: string, message: string) {
+  return expect.objectContaining({ name: 'HandleError', code, message });
 }
 
 /** The descriptors that this process has open of a file. */
@@ -42,6 +62,43 @@ export async function startProcesses(script: string, count: number): Promise<Chi
   });
   await Promise.all(processes.map((child) => once(child, 'message')));
   return processes;
+}
+
+/** Starts a process that runs a script of test/workers, and ends it with the test. */
+export async function startProcess(script: string): Promise<ChildProcess> {
+  const [child] = (await startProcesses(script, 1)) as [ChildProcess];
+  return child;
+}
+
+/** The root of the repository, as a path. */
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+/** How a process opens a region. */
+interface Opening {
+  /** Flags of Node.js. */
+  readonly flags?: readonly string[];
+  /** Commands of the shell before it starts. */
+  readonly setUp?: string;
+  /** Code before the region is opened. */
+  readonly before?: string;
+}
+
+/** What a process says that opens a region: the number of processes that have it open, or the error. */
+export function saidByOpener(
+  options: HostRegionOptions,
+  { flags = [], setUp = 'true', before = '' }: Opening = {},
+): string {
+  const module = `${before}
+    const { HostRegion } = await import('${ROOT}dist/src/host.js');
+    try {
+      console.log(HostRegion.open(${JSON.stringify(options)}).processes().length);
+    } catch ({ code, message }) {
+      console.log(code, message);
+    }`;
+  const node = [process.execPath, '--no-warnings', ...flags, '--input-type=module', '-e', module];
+  const shell = ['-c', `${setUp}; exec "$0" "$@"`, ...node];
+  const { stdout, stderr } = spawnSync('sh', shell, { cwd: ROOT, encoding: 'utf8' });
+  return `${stderr}${stdout}`.trim();
 }
 
 /** Sends a job, and resolves with the answer. */

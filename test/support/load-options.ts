@@ -1,4 +1,6 @@
 import type { LoadOptions } from '../../src/load/plan/options.ts';
+import type { DriveResult } from '../../src/load.ts';
+import { codeUrl } from './code-url.ts';
 
 /** The options of a load that an embedded server answers, with those in `change` replaced. */
 export function loadOptions(change: Partial<LoadOptions>): LoadOptions {
@@ -18,4 +20,18 @@ export function loadOptions(change: Partial<LoadOptions>): LoadOptions {
     gates: [],
     ...change,
   };
+}
+
+/** A replacement for the worker of the load threads: a script that runs this code. */
+export function replacedWorker(code: string): URL {
+  const source = `
+    import { parentPort, threadId, workerData } from 'node:worker_threads';
+    const REPORT = { type: 'report', throughUs: 0, waiting: 0, latencies: [[], []] };
+    ${code}`;
+  return new URL(codeUrl(source));
+}
+
+/** How many errors of each kind there were. */
+export function kinds({ errors }: DriveResult): Record<string, number> {
+  return Object.fromEntries(errors.map(({ kind, count }) => [kind, count]));
 }

@@ -5,7 +5,7 @@ import { Gate } from '../support/gate.ts';
 
 /** What a task does before it returns its start. */
 export interface ThrottledTask {
-  readonly does: 'nothing' | 'throws' | 'meets' | 'waits';
+  readonly does: 'nothing' | 'meets' | 'waits';
   /** A task that `meets` arrives here and waits for `arrivals`. */
   readonly gate?: SharedArrayBuffer;
   readonly arrivals?: number;
@@ -22,7 +22,6 @@ const limiter = attach((workerData as { limiter: LimiterHandle<'token-bucket'> }
 export default async function task({ does, gate, arrivals = 0 }: ThrottledTask): Promise<Started> {
   if (does === 'waits') await limiter.wait();
   const atUs = limiter.clock.now();
-  if (does === 'throws') throw new RangeError('the task threw');
   if (does === 'meets') {
     const place = new Gate(gate);
     place.arrive();

@@ -1,9 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll } from 'vitest';
 import { jsonOf } from '../../../src/cli/load/outcome.ts';
 import { Tally } from '../../../src/load/measure/tally.ts';
+import { folderOfFile, written } from '../../support/folders.ts';
 import { type Change, RATE, resultOf } from '../support/load-result.ts';
 import { runInProcess } from '../support/run-in-process.ts';
 
@@ -30,11 +28,7 @@ export interface Recorded {
 
 /** A folder for the runs that the tests of a file record. */
 export class RunFolder {
-  readonly path = mkdtempSync(join(tmpdir(), 'zerotime-compare-'));
-
-  constructor() {
-    afterAll(() => rmSync(this.path, { recursive: true }));
-  }
+  readonly path = folderOfFile();
 
   /** The path of a file in it. */
   at(name: string): string {
@@ -53,9 +47,7 @@ export class RunFolder {
 
   /** Writes a file. Returns its path. */
   write(name: string, text: string): string {
-    const path = this.at(name);
-    writeFileSync(path, text);
-    return path;
+    return written(this.path, name, text);
   }
 }
 

@@ -1,22 +1,18 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { afterAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { commandWithOptions, type Given } from '../../../src/cli/load/options.ts';
 import { bodyOf, planOf, readInput } from '../../../src/cli/load/plan.ts';
 import { arrivalText } from '../../../src/cli/load/summary.ts';
 import { parseBody } from '../../../src/cli/values.ts';
-import { errorCount, readJsonResult } from '../support/json-result.ts';
+import { folderOfFile, written } from '../../support/folders.ts';
+import { errorCount, NO_GATES, readJsonResult } from '../support/load-runs.ts';
 import { runInProcess } from '../support/run-in-process.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'zerotime-arrivals-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = folderOfFile();
 
 function file(name: string, ...lines: (string | number)[]): string {
-  const path = join(folder, name);
-  writeFileSync(path, lines.join('\n'));
-  return path;
+  return written(folder, name, lines.join('\n'));
 }
 
 const LIST = file('list', '7.5', '7.501', '7.501', '7.7');
@@ -119,7 +115,7 @@ it('a body can come from standard input', async () => {
 });
 
 /** A busy machine may miss the rate. */
-const BRIEF = ['-t', '2', '--min-rate', '0%', '--max-errors', '100%'];
+const BRIEF = ['-t', '2', ...NO_GATES];
 
 describe('a load', () => {
   it.each([

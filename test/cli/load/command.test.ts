@@ -1,18 +1,14 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
-import { readJsonResult } from '../support/json-result.ts';
+import { expect, it } from 'vitest';
+import { folderOfFile } from '../../support/folders.ts';
+import { NO_GATES, readJsonResult } from '../support/load-runs.ts';
 import { runInProcess } from '../support/run-in-process.ts';
-import { deadUrl } from '../support/servers.ts';
 
 // Runs the command in the test's process, so that the test can send the signals.
 
-const folder = mkdtempSync(join(tmpdir(), 'zerotime-command-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = folderOfFile();
 
-/** A busy machine may miss the rate. */
-const NO_GATES = ['--min-rate', '0%', '--max-errors', '100%'];
 const BRIEF = [...NO_GATES, '--rate', '100', '--threads', '2', '--duration', '1200ms'];
 
 it('a load shows its progress and its result, and writes the result to a file', async () => {
@@ -53,22 +49,6 @@ it('--json - leaves standard output to the result, and --hgrm is read by HdrHist
   );
 });
 
-it('a load without a successful request exits with 1', async () => {
-  const url = await deadUrl();
-  const { stdout, code } = await runInProcess([
-    'load',
-    url,
-    '--rate',
-    '100',
-    '--threads',
-    '1',
-    '-d',
-    '100ms',
-  ]);
-  expect(code).toBe(1);
-  expect(stdout).toContain('connection refused');
-});
-
 it('a load that fails a gate says so and exits with 3', async () => {
   const gates = ['--max-p50', '1us', '--max-errors', '1%', '--min-rate', '1%'];
   const { stdout, code } = await runInProcess(['load', ...BRIEF, ...gates]);
@@ -86,28 +66,6 @@ it('a warm-up appears in the summary, and in no figure', async () => {
   expect(admitted).toBeLessThanOrEqual(20);
   expect(admittedPer100Ms).toHaveLength(2);
   expect(calls.sent).toBe(admitted);
-});
-
-it('an interrupt ends a load early, with a summary', async () => {
-  const { stdout, code } = await runInProcess(
-    ['load', ...NO_GATES, '--rate', '100', '-d', '1h'],
-    (text) => {
-      if (/1 s /.test(text)) process.emit('SIGINT');
-    },
-  );
-  expect(code).toBe(0);
-  expect(stdout).toContain('Guarantee');
-});
-
-it('a ramp moves from one rate to the other within the guarantee', async () => {
-  const args = ['load', ...NO_GATES, '--ramp', '100:300:200ms', '-t', '1', '-d', '1h'];
-  const { stdout, stderr, code } = await runInProcess(args, (text) => {
-    if (text.includes(' of 300/s wanted')) process.emit('SIGINT');
-  });
-  expect(code).toBe(0);
-  expect(stderr).toMatch(/at 100\/s to 300\/s for 1 h, by 1 thread; Ctrl-C ends/);
-  expect(stdout).toMatch(/wanted on average, from 100\/s to 300\/s/);
-  expect(stdout).toMatch(/held: in every span of t seconds at most 1 \+ each rate x its time/);
 });
 
 it('an interrupt before the first request is reported, and exits with 130', async () => {

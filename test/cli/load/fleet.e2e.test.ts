@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { RedisTokenBucket } from '../../../src/integrations/redis.ts';
@@ -7,6 +6,7 @@ import { joinFleet } from '../../../src/load/plan/fleet.ts';
 import { CONNECT, type Connection } from '../../integrations/redis/connections.ts';
 import { MovedTokens } from '../../integrations/redis/moved-tokens.ts';
 import { LACKS_REDIS, RedisServer } from '../../integrations/redis/server.ts';
+import { folderOfTest } from '../../support/folders.ts';
 import { runCli } from '../support/run-cli.ts';
 import { httpServer, type TestServer } from '../support/servers.ts';
 
@@ -40,7 +40,7 @@ describe.skipIf(LACKS_REDIS)('zerotime load --redis', () => {
     runCli(['load', target.url, '--rate', `${RATE}`, '--duration', `${SECONDS}`, ...args]);
 
   test('drives one target from several processes at one rate', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'zerotime-load-'));
+    const folder = folderOfTest();
     const key = `zerotime-load:${target.url.slice(0, -1)}`;
     const moved = await MovedTokens.of(redis.port, key);
     const serverUs = async () => {
@@ -58,7 +58,6 @@ describe.skipIf(LACKS_REDIS)('zerotime load --redis', () => {
       expect(stderr).toContain(`shared under ${key}`);
     }
     const sent = files.map((file) => JSON.parse(readFileSync(file, 'utf8')).calls.sent);
-    rmSync(folder, { recursive: true });
     const total = sent.reduce((sum: number, count: number) => sum + count, 0);
     expect(Math.min(...sent)).toBeGreaterThan(0);
     expect(total).toBe(requests);

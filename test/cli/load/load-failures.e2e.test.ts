@@ -1,8 +1,7 @@
 import type { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { IN_FULL } from '../../support/random.ts';
-import { errorCount } from '../support/json-result.ts';
-import { ALONE, expectConsistent, LoadRuns, variant } from '../support/load-runs.ts';
+import { ALONE, errorCount, expectConsistent, LoadRuns, variant } from '../support/load-runs.ts';
 import { deadUrl, httpServer, tcpServer } from '../support/servers.ts';
 
 const runs = new LoadRuns();

@@ -1,8 +1,14 @@
 import { writeFileSync } from 'node:fs';
 import { decodeFromCompressedBase64 } from 'hdr-histogram-js';
 import { describe, expect, it } from 'vitest';
-import { readJsonResult } from '../support/json-result.ts';
-import { ALONE, expectConsistent, LoadRuns, NO_GATES, variant } from '../support/load-runs.ts';
+import {
+  ALONE,
+  expectConsistent,
+  LoadRuns,
+  NO_GATES,
+  readJsonResult,
+  variant,
+} from '../support/load-runs.ts';
 import { Cli } from '../support/run-cli.ts';
 import { httpServer } from '../support/servers.ts';
 
@@ -18,6 +24,7 @@ describe('zerotime load', () => {
     expect(code).toBe(0);
     expect(stderr).toContain('200/s to 1,000/s for 1.5 s');
     expect(stdout).toMatch(/wanted on average, from 200\/s to 1,000\/s/);
+    expect(stdout).toMatch(/held: in every span of t seconds at most 1 \+ each rate x its time/);
     // The inflow is 600 in the first second and 500 in the last half.
     expect(result.admitted).toBeLessThanOrEqual(1_100);
     const lagMs = result.times.clientLag.ms?.['max'] ?? Number.NaN;

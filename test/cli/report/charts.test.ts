@@ -1,11 +1,9 @@
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { LineChart } from '../../../src/cli/report/page.ts';
 import { drawn, optionsOf } from './fake-plot.ts';
 
 // Runs the page's script with a fake uPlot that records its calls. report.e2e.test.ts checks in a
 // real browser that the real one draws.
-
-afterEach(() => vi.unstubAllGlobals());
 
 const LINES: LineChart = {
   kind: 'lines',

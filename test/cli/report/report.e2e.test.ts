@@ -1,14 +1,14 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import axe from 'axe-core';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { folderOfFile } from '../../support/folders.ts';
 import { LACKS_BROWSER, launchBrowser } from '../support/browser.ts';
 import { runCli } from '../support/run-cli.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'zerotime-report-'));
+const folder = folderOfFile();
 const loadPage = join(folder, 'load.html');
 const simulatePage = join(folder, 'simulate.html');
 const comparePage = join(folder, 'compare.html');
@@ -32,7 +32,6 @@ beforeAll(async () => {
     ...['--arrivals=poisson rate=120', '--seed=1', '--wait=100ms', `--report=${simulatePage}`],
   ]);
 });
-afterAll(() => rmSync(folder, { recursive: true }));
 
 describe.skipIf(LACKS_BROWSER)('a report in a browser', () => {
   let browser: Browser;

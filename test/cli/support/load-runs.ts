@@ -1,9 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
+import { folderOfFile } from '../../support/folders.ts';
 import { IN_FULL } from '../../support/random.ts';
-import { errorCount, type JsonResult, readJsonResult } from './json-result.ts';
 import { type CliRun, runCli } from './run-cli.ts';
 import type { TestServer } from './servers.ts';
 
@@ -18,14 +17,13 @@ export const NO_GATES = ['--min-rate', '0%', '--max-errors', '100%'];
 
 /** Runs `zerotime load` for the tests of a file, with servers and files that end with them. */
 export class LoadRuns {
-  readonly #folder = mkdtempSync(join(tmpdir(), 'zerotime-load-'));
+  readonly #folder = folderOfFile();
   readonly #servers: TestServer[] = [];
   #paths = 0;
 
   constructor() {
     afterAll(async () => {
       await Promise.all(this.#servers.map((server) => server.kill()));
-      rmSync(this.#folder, { recursive: true });
     });
   }
 
@@ -62,4 +60,37 @@ export function expectConsistent(result: JsonResult): void {
   expect(calls.sent).toBe(admitted - errorCount(result, 'unsent'));
   expect(result.times.clientLag.count).toBe(admitted);
   expect(result.times.queued.count).toBe(admitted);
+}
+
+interface Times {
+  readonly count: number;
+  readonly ms: Readonly<Record<string, number>> | null;
+  readonly hdrHistogram: string;
+}
+
+/** The fields of the `--json` file that the tests read. */
+export interface JsonResult {
+  readonly exitCode: number;
+  readonly interrupted: boolean;
+  readonly url: string;
+  readonly embeddedServer: boolean;
+  readonly elapsedMs: number;
+  readonly admitted: number;
+  readonly achievedRatePerSecond: number;
+  readonly guarantee: { readonly held: boolean };
+  readonly calls: { sent: number; succeeded: number; failed: number };
+  readonly statusCodes: Readonly<Record<string, number>>;
+  readonly errors: readonly { kind: string; count: number; example: string }[];
+  readonly times: Readonly<Record<'latency' | 'clientLag' | 'queued' | 'response', Times>>;
+  readonly threads: readonly { admitted: number; share: number }[];
+  readonly admittedPer100Ms: readonly number[];
+}
+
+export function readJsonResult(path: string): JsonResult {
+  return JSON.parse(readFileSync(path, 'utf8'));
+}
+
+/** The number of errors of this kind. */
+export function errorCount({ errors }: JsonResult, kind: string): number {
+  return errors.find((error) => error.kind === kind)?.count ?? 0;
 }

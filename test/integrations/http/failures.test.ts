@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { FixedWindow, KeyedTokenBucket, ManualClock, TokenBucket } from '../../../src/index.ts';
 import type { RequestLimitOptions } from '../../../src/integrations/http.ts';
 import { type AnyRequest, FRAMEWORKS } from '../../support/frameworks.ts';
@@ -20,10 +20,6 @@ const broken = new Error('broken');
 const breaking = () => {
   throw broken;
 };
-
-afterEach(() => {
-  vi.restoreAllMocks();
-});
 
 describe.each(Object.entries(FRAMEWORKS))('with %s', (name, serve) => {
   test.each([
@@ -57,6 +53,7 @@ describe.each(Object.entries(FRAMEWORKS))('with %s', (name, serve) => {
     expect(errors).toEqual([broken, broken, broken]);
   });
 
+  // docs/http.md: "Errors of your key, cost, skip and limiter functions"
   test.each<[string, Limits, string]>([
     ['the function for the limiter', { limiter: breaking }, 'broken'],
     ['cost', { limiter: bucketOf(9), cost: breaking }, 'broken'],

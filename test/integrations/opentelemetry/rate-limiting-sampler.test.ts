@@ -34,6 +34,18 @@ it('exports at most burst + rate x t of the traces of 4 threads', async () => {
   expect(bucket.stats()).toMatchObject({ calls: 11 * THREADS * 500, admitted: 120 }); // no child span asked
 });
 
+// docs/sampling.md: "Selection is also biased: an operation that runs just after a token"
+it('always keeps what comes just after a token, and never what comes just after that', () => {
+  const clock = ManualClock.create();
+  const sampler = new RateLimitingSampler(TokenBucket.create({ rate: 10, burst: 1, clock }));
+  for (let turn = 0; turn < 50; turn++) {
+    expect(decide(sampler).decision).toBe(SamplingDecision.RECORD_AND_SAMPLED);
+    clock.advance(1);
+    expect(decide(sampler).decision).toBe(SamplingDecision.NOT_RECORD);
+    clock.advance(99);
+  }
+});
+
 it('follows a rate change in all threads, including the attributes of the spans', async () => {
   const clock = ManualClock.create();
   const bucket = TokenBucket.create({ rate: 100, burst: 100, clock });

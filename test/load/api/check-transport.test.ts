@@ -1,15 +1,14 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createSecureServer } from 'node:http2';
 import type { AddressInfo, Server } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { checkDriveOptions } from '../../../src/load/api/check-options.ts';
 import type { DriveOptions, HttpTarget } from '../../../src/load/plan/drive-options.ts';
 import { type DriveResult, drive } from '../../../src/load.ts';
 import { CERT, KEY } from '../../support/certificate.ts';
+import { folderOfTest } from '../../support/folders.ts';
 
 const url = 'https://localhost/';
 
@@ -123,7 +122,7 @@ describe('drive', () => {
   });
 
   it('reaches a server at a Unix domain socket', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'zerotime-socket-'));
+    const folder = folderOfTest();
     const socketPath = join(folder, 'socket');
     const hosts = new Set<string | undefined>();
     const server = await listening(
@@ -136,7 +135,6 @@ describe('drive', () => {
     const result = await sent({ ...RUN, target: { url: 'http://a.example/', socketPath } });
     server.closeAllConnections();
     server.close();
-    rmSync(folder, { recursive: true });
     expect(result.statusCodes).toEqual({ 200: result.calls.sent });
     expect([...hosts]).toEqual(['a.example']);
   });

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { type DriveOptions, type DriveResult, drive, percentileMs } from '../../../src/load.ts';
 import { httpServer } from '../../cli/support/servers.ts';
 import { codeUrl } from '../../support/code-url.ts';
-import { kinds } from './error-kinds.ts';
+import { kinds } from '../../support/load-options.ts';
 
 /** A busy machine may miss the rate. */
 const gates: DriveOptions['gates'] = [

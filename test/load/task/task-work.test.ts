@@ -1,11 +1,9 @@
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { beforeEach, expect, it, vi } from 'vitest';
 import { Tally } from '../../../src/load/measure/tally.ts';
 import type { TaskCall, TaskModule } from '../../../src/load/task/task.ts';
 import { TaskWork, type TaskWorkOptions } from '../../../src/load/task/task-work.ts';
 
 beforeEach(() => void vi.useFakeTimers());
-afterEach(() => void vi.useRealTimers());
-
 /** The work of one thread on a clock that the test moves, with the timers. */
 class Stage {
   readonly tally = new Tally();

@@ -11,8 +11,15 @@ import {
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { RemoteSampler } from '../../../../src/integrations/opentelemetry.ts';
 import { LOWEST } from '../spans.ts';
-import { arrive, DAY_MS, put, samplerOf } from './remote-scene.ts';
-import { PROBABILISTIC, RATE_LIMITING, StrategyServer } from './strategy-server.ts';
+import {
+  arrive,
+  DAY_MS,
+  PROBABILISTIC,
+  put,
+  RATE_LIMITING,
+  StrategyServer,
+  samplerOf,
+} from './strategy-server.ts';
 
 test('asks for its service', async () => {
   const server = await StrategyServer.start();
@@ -134,7 +141,6 @@ test('polls are not traced, and belong to no request that is being served', asyn
     contexts.push(context.active());
     return Reflect.apply(get, http, args);
   });
-  onTestFinished(() => void vi.restoreAllMocks());
   const span = trace.wrapSpanContext({ traceId: LOWEST, spanId: '1'.repeat(16), traceFlags: 1 });
   const server = await StrategyServer.start();
   const { sampler } = await context.with(trace.setSpan(ROOT_CONTEXT, span), () =>

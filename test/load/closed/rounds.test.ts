@@ -1,11 +1,14 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { once } from 'node:events';
+import { setImmediate } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { CallLoop, Pace } from '../../../src/load/closed/call-loop.ts';
+import { RoundGate } from '../../../src/load/closed/round-gate.ts';
 import type { TaskCall, TaskModule } from '../../../src/load/task/task.ts';
 import type { Failure } from '../../../src/load/task/task-module.ts';
+import { systemClock } from '../../../src/time/system-clock.ts';
 
 beforeEach(() => void vi.useFakeTimers());
-afterEach(() => void vi.useRealTimers());
-
 /** A loop on a clock that each call moves by `callUs`, and each reading by as much. */
 function loopOf(
   task: TaskModule['default'],
@@ -196,6 +199,7 @@ it('an async call that blocks its thread for longer than the timeout has timed o
   expect(Math.abs(longest - 1e6)).toBeLessThanOrEqual(25);
 });
 
+// docs/tasks.md: "A batch ends at least every 10 ms"
 it.each([
   ['synchronous', () => undefined],
   ['asynchronous', () => Promise.resolve()],
@@ -229,4 +233,50 @@ it('makes no further call in the place of one that hangs after a stop', async ()
   // It ended when the watch saw the stop, not when the call was given up.
   expect(lastUs).toBeGreaterThanOrEqual(10_000);
   expect(lastUs).toBeLessThan(30_000);
+});
+
+/** A stall of the machine may take some of it. */
+const FAR_US = 20e6;
+
+it('a round starts as soon as the last thread is at the gate', () => {
+  const gate = new RoundGate(1);
+  expect(gate.startUs).toBeUndefined();
+  const latestUs = systemClock.now() + FAR_US;
+  const startUs = gate.pass(latestUs);
+  expect(startUs).toBe(gate.startUs);
+  expect(startUs).toBeLessThan(latestUs);
+  expect(startUs).toBeLessThanOrEqual(systemClock.now());
+  gate.close();
+  expect(gate.startUs).toBeUndefined();
+  expect(gate.pass(systemClock.now() + FAR_US)).toBeGreaterThan(startUs);
+});
+
+it('a missing thread does not hold up the others, and gets their start when it comes', () => {
+  const one = new RoundGate(2);
+  const other = new RoundGate(2, one.words);
+  const latestUs = systemClock.now() + 5_000;
+  const startUs = one.pass(latestUs);
+  expect(startUs).toBe(Math.ceil(latestUs));
+  expect(systemClock.now()).toBeGreaterThanOrEqual(startUs);
+  expect(other.pass(systemClock.now() + FAR_US)).toBe(startUs);
+});
+
+it('the last thread wakes one that waits at the gate', async () => {
+  const gate = new RoundGate(2);
+  const latestUs = Math.ceil(systemClock.now() + FAR_US);
+  const built = new URL('../../../dist/src/load/closed/round-gate.js', import.meta.url);
+  const waiting = new Worker(
+    `const { parentPort, workerData } = require('node:worker_threads');
+     import(workerData.built).then(({ RoundGate }) => {
+       const gate = new RoundGate(2, workerData.words);
+       parentPort.postMessage(gate.pass(workerData.latestUs));
+     });`,
+    { eval: true, workerData: { built: built.href, words: gate.words, latestUs } },
+  );
+  const started = once(waiting, 'message');
+  while (Atomics.load(gate.words, 1) !== 1n) await setImmediate();
+  const startUs = gate.pass(latestUs);
+  expect(startUs).toBeLessThan(latestUs);
+  expect((await started)[0]).toBe(startUs);
+  expect(systemClock.now()).toBeLessThan(latestUs);
 });

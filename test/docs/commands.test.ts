@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import type { HostRegion } from '../../src/host.ts';
 import { KeyedTokenBucket, ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
 import { Cli, runCli } from '../cli/support/run-cli.ts';
-import { ask, hostRegion, startProcesses } from '../support/host.ts';
+import { ask, hostRegion, startProcess } from '../support/host.ts';
 
 const STEP =
   /^```sh\n((?:npx zerotime host|kill|curl) .*)\n```\n(?:\n```printout\n([\s\S]*?)^```$)?/gm;
@@ -110,8 +110,7 @@ test('docs/runbook.md shows what its commands print', async () => {
   const { api, permits, perUser } = service(region);
   for (let call = 0; call < 140; call++) api.tryConsume();
   for (let call = 0; call < 60; call++) perUser.tryConsume('ann');
-  const [hanging] = await startProcesses('host-user', 1);
-  if (hanging === undefined) throw new Error('no process');
+  const hanging = await startProcess('host-user');
   await ask(hanging, { hold: region.path, permits: 3 });
   const waiting = [permits.acquire(), permits.acquire()];
   const steps = stepsOf('runbook.md');
@@ -127,4 +126,26 @@ test('docs/runbook.md shows what its commands print', async () => {
       );
     }
   }
+});
+
+const PAGES = ['simulate', 'how-many-at-once'].map((page) =>
+  readFileSync(new URL(`../../docs/${page}.md`, import.meta.url), 'utf8'),
+);
+const EXAMPLE = /^```sh\nnpx zerotime (simulate .*)\n```\n\n```printout\n([\s\S]*?)^```$/gm;
+
+const examples = PAGES.flatMap((page) => [...page.matchAll(EXAMPLE)]).map(
+  ([, command = '', printed = '']) => ({
+    command,
+    printed,
+  }),
+);
+
+test('the pages have examples', () => {
+  expect(examples.length).toBe(4);
+});
+
+test.each(examples)('$command prints what its page shows', async ({ command, printed }) => {
+  const { code, stdout } = await runCli(words(command));
+  expect(code).toBe(0);
+  expect(stdout.trim()).toBe(printed.trim());
 });
