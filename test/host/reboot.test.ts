@@ -74,8 +74,9 @@ describe('after a restart of the machine', () => {
       if (was === undefined || line?.equals(was) !== true) changed.push(at);
     }
     expect(changed.length).toBeGreaterThan(0);
-    // The header, the entries of processes, and the semaphore that gets its permits back.
-    expect(changed.length).toBeLessThan(16);
+    // The header, the entries of processes, and what comes back from the process that ended. The
+    // keys alone are 50,000 lines.
+    expect(changed.length).toBeLessThan(100);
   });
 
   test('without afterReboot, the region is refused, and stays as it was', async () => {
