@@ -150,7 +150,9 @@ describe('a region that is closed before its fleet bucket', () => {
     const told = [bucket, spender].map((one) =>
       expect(one.wait()).rejects.toThrow(/^the fleet bucket is closed$/),
     );
+    await settle();
     region.close();
+    await settle();
     vi.advanceTimersByTime(200);
     await Promise.all(told);
     expect(Stock.open(bucket.handle).balance).toBe(-2);
