@@ -103,7 +103,7 @@ describe('HostRegion.open says what to do', () => {
   });
 
   test.each([undefined, 'koffi'] as const)('if koffi is too old, asked for %s', async (binding) => {
-    plantFfi(undefined);
+    plantFfi(() => undefined);
     const old = new Error('zerotime/host needs koffi 2.16.0 or later, found 2.0.0');
     vi.doMock('../../src/peers.ts', () => ({
       checkPeer: () => {

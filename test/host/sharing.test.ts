@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { join } from '../../src/host/host-region.ts';
 import { FileLocks } from '../../src/host/file-locks.ts';
+import { join } from '../../src/host/host-region.ts';
 import { loadLibc } from '../../src/host/native.ts';
 import { EXISTING, openFile } from '../../src/host/region-file.ts';
 import { HostRegion } from '../../src/host.ts';
