@@ -14,16 +14,9 @@ import { type Schedule, scheduleFrom } from '../bucket/schedule.ts';
 import { keyed as build } from '../build/modules.ts';
 import { RETRY_LIMIT } from '../constants.ts';
 import { EngineModule, type Opened, wantedKernel } from '../open.ts';
-import {
-  type Limits,
-  type LiveLimits,
-  liveLimits,
-  type NameOf,
-  readTable,
-  type TableLimit,
-  tableLimits,
-} from './cell.ts';
+import { liveLimits, type NameOf, readTable, type TableLimit, tableLimits } from './cell.ts';
 import type { Change, KeyedEngine, KeyedKernel, KeyedStats } from './kernel.ts';
+import type { Limits, LiveLimits } from './table-cell.ts';
 import { type NewLimits, TableHost } from './table-host.ts';
 
 /** Identifies an admission and the entry that it charged. */
@@ -118,23 +111,18 @@ export class HostedKeyed extends TableHost<KeyedEngine> implements KeyedKernel {
     return new Position(this, dueUs);
   }
 
-  #limits(): LiveLimits {
-    const { recordsAt, limitCount } = readTable(this.place);
-    return liveLimits(this.place, recordsAt, limitCount);
-  }
-
   /** The limit in force for the selected tier. */
   schedule(): Schedule {
-    return scheduleOf(this.#limits().limits[this.#tier] as TableLimit); // as many as tiers
+    return scheduleOf(liveLimits(this.place).limits[this.#tier] as TableLimit); // as many as tiers
   }
 
   /** All limits in force: the table's own, then the tiers'. */
   schedules(): Limits<Schedule> {
-    return schedulesOf(this.#limits());
+    return schedulesOf(liveLimits(this.place));
   }
 
   protected newLimits(change: Change, at: NameOf): NewLimits {
-    const before = this.#limits();
+    const before = liveLimits(this.place);
     return {
       live: before.live,
       limits: tableLimits(change(schedulesOf(before)), at, before.limits),
@@ -152,6 +140,6 @@ function scheduleOf({ pace, burst, ticksPerToken, fillTicks }: TableLimit): Sche
   return scheduleFrom(pace, burst, ticksPerToken, fill);
 }
 
-function schedulesOf({ limits: [own, ...tiers] }: LiveLimits): Limits<Schedule> {
+function schedulesOf({ limits: [own, ...tiers] }: LiveLimits<TableLimit>): Limits<Schedule> {
   return [scheduleOf(own), ...tiers.map(scheduleOf)];
 }

@@ -7,7 +7,8 @@ import type {
 } from '../bucket/engine.ts';
 import type { LimiterStats, Place, TokenKernel } from '../bucket/kernel.ts';
 import type { Schedule } from '../bucket/schedule.ts';
-import type { Limits, NameOf } from './cell.ts';
+import type { NameOf } from './cell.ts';
+import type { Limits } from './table-cell.ts';
 
 /** The halves of a key's hash, and the instant of the call. Without keys, `high` is the cell. */
 type TableCall = [high: number, low: number, nowUs: number];

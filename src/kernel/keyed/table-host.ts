@@ -12,12 +12,13 @@ import {
   type Receipt,
 } from '../bucket/kernel.ts';
 import type { Schedule } from '../bucket/schedule.ts';
-import { awaitClaims } from '../claims.ts';
 import { NO_PLACE } from '../constants.ts';
 import { Counters } from '../counters.ts';
 import type { Opened } from '../open.ts';
-import { type Limits, type NameOf, type TableLimit, unnamed } from './cell.ts';
+import { awaitClaims } from '../records.ts';
+import { type NameOf, type TableLimit, unnamed } from './cell.ts';
 import type { Change, KeyedStats, TableEngine } from './kernel.ts';
+import type { Limits } from './table-cell.ts';
 
 /** New limits in ticks, and the word that names those which they are to replace. */
 export interface NewLimits {

@@ -5,10 +5,10 @@ import type { Region } from '../../memory/region.ts';
 import type { EngineResults } from '../bucket/engine.ts';
 import type { LimiterStats, Outcome, Receipt, WordReceipt } from '../bucket/kernel.ts';
 import { window as build } from '../build/modules.ts';
-import { awaitClaims } from '../claims.ts';
 import { ABOVE_ANY_LIMIT, WINDOW_KIND, WINDOW_MOVED, WINDOW_OUTCOME } from '../constants.ts';
 import { Counters } from '../counters.ts';
 import { EngineModule, type Opened } from '../open.ts';
+import { awaitClaims } from '../records.ts';
 import { type Bounds, boundsOf, damagedWord, liveWindow } from './cell.ts';
 import { type Change, checkChange, ringEntries } from './limit.ts';
 
