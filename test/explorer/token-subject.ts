@@ -5,8 +5,8 @@ import type { Receipt, TokenKernel, WordReceipt } from '../../src/kernel/bucket/
 import { continuous, perInterval, type Schedule } from '../../src/kernel/bucket/schedule.ts';
 import { SOLE_HOLDER } from '../../src/kernel/constants.ts';
 import { createKeyedCell, openKeyedCell, tableLimits } from '../../src/kernel/keyed/cell.ts';
+import type { KeyedEngine } from '../../src/kernel/keyed/host.ts';
 import { HostedKeyed } from '../../src/kernel/keyed/host.ts';
-import type { KeyedEngine } from '../../src/kernel/keyed/kernel.ts';
 import type { Limits } from '../../src/kernel/keyed/table-cell.ts';
 import {
   createLimitSetCell,

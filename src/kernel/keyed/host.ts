@@ -1,6 +1,16 @@
 import type { CellPlace } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
-import { failTable, readDue, readOutcome, readPromise, readReceipt } from '../bucket/engine.ts';
+import {
+  type EngineResults,
+  failTable,
+  type PromiseResults,
+  type ReceiptWords,
+  readDue,
+  readOutcome,
+  readPromise,
+  readReceipt,
+  type TokenIndexWords,
+} from '../bucket/engine.ts';
 import { Position } from '../bucket/host.ts';
 import type {
   DueInstant,
@@ -15,9 +25,31 @@ import { keyed as build } from '../build/modules.ts';
 import { RETRY_LIMIT } from '../constants.ts';
 import { EngineModule, type Opened, wantedKernel } from '../open.ts';
 import { liveLimits, type NameOf, readTable, type TableLimit, tableLimits } from './cell.ts';
-import type { Change, KeyedEngine, KeyedKernel, KeyedStats } from './kernel.ts';
 import type { Limits, LiveLimits } from './table-cell.ts';
-import { type NewLimits, TableHost } from './table-host.ts';
+import {
+  type Change,
+  type KeyedKernel,
+  type KeyedStats,
+  type NewLimits,
+  type TableEngine,
+  TableHost,
+} from './table-host.ts';
+
+/** A table, and where the records of its limits begin. */
+type Table = [cell: number, entries: number, whenFull: number, records: number, limits: number];
+/** The entry that an admission charged, and its owner. */
+type Charged = [entry: number, high: number, version: number];
+
+/** The exports of engine/keyed.ts. An instance serves one table of one thread. */
+export interface KeyedEngine extends TableEngine, EngineResults, PromiseResults {
+  /** Returns 0 (false) if the table's limit is invalid. */
+  open(...table: [...Table, retryLimit: number]): number;
+  /** Selects the limit of later calls: 0 for the table's own, otherwise a tier. */
+  useTier(index: number): void;
+  cancel(...receipt: [...Charged, ...ReceiptWords]): number;
+  /** NaN after a failure. */
+  dueUs(...promise: [limit: number, ...TokenIndexWords]): number;
+}
 
 /** Identifies an admission and the entry that it charged. */
 interface KeyedReceipt extends WordReceipt {

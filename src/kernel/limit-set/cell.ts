@@ -16,7 +16,6 @@ import type { LimitOutcome, Outcome } from '../bucket/kernel.ts';
 import { isSound, type Schedule, scheduleFrom } from '../bucket/schedule.ts';
 import { limitSets as build } from '../build/modules.ts';
 import { RETRY_LIMIT, type WhenFull } from '../constants.ts';
-import type { TableEngine } from '../keyed/kernel.ts';
 import {
   allocateTable,
   ENTRIES_PER_KEY,
@@ -27,6 +26,7 @@ import {
   readLimits,
   type TableHead,
 } from '../keyed/table-cell.ts';
+import type { TableEngine } from '../keyed/table-host.ts';
 import { EngineModule, wantedKernel } from '../open.ts';
 
 /** The last call's report on each limit, in this thread. */

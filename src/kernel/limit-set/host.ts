@@ -16,9 +16,14 @@ import {
 } from '../bucket/kernel.ts';
 import type { Schedule } from '../bucket/schedule.ts';
 import { RETRY_LIMIT } from '../constants.ts';
-import type { Change, KeyedKernel, KeyedStats } from '../keyed/kernel.ts';
 import type { Limits } from '../keyed/table-cell.ts';
-import { type NewLimits, TableHost } from '../keyed/table-host.ts';
+import {
+  type Change,
+  type KeyedKernel,
+  type KeyedStats,
+  type NewLimits,
+  TableHost,
+} from '../keyed/table-host.ts';
 import { type Opened, wantedKernel } from '../open.ts';
 import { LimitWatch } from '../records.ts';
 import {
