@@ -8,7 +8,7 @@ import {
 } from '../kernel/constants.ts';
 import { type Key, KeyHash } from '../kernel/keyed/hash.ts';
 import { openKeyed } from '../kernel/keyed/host.ts';
-import type { KeyedKernel } from '../kernel/keyed/kernel.ts';
+import type { KeyedKernel } from '../kernel/keyed/table-host.ts';
 import { openKeyedLimitSet } from '../kernel/limit-set/host.ts';
 import { CELLS } from '../limiters/terms.ts';
 import type { CellPlace } from '../memory/cell.ts';

@@ -10,7 +10,7 @@ import { type CommonInstance, javascript } from './javascript.ts';
 const FIRST = 40;
 const RADIX = 87;
 
-/** Decodes a binary that build/binary-text.mjs wrote as text. */
+/** Decodes a binary that build/compile.mjs wrote as text. */
 export function bytesOf(text: string): Uint8Array {
   const bytes = new TextEncoder().encode(text);
   let size = 0;

@@ -1,5 +1,5 @@
 import type { Key } from '../kernel/keyed/hash.ts';
-import type { KeyedKernel } from '../kernel/keyed/kernel.ts';
+import type { KeyedKernel } from '../kernel/keyed/table-host.ts';
 import type { SharedEvent } from '../memory/event.ts';
 import type { CellKind } from '../memory/layout.ts';
 import { BucketCalls, type ReserveOptions } from './bucket-calls.ts';

@@ -4,14 +4,14 @@ import { WHEN_FULL, type WhenFull } from '../kernel/constants.ts';
 import {
   BYTES_PER_KEY,
   createKeyedCell,
-  type Limits,
   type NameOf,
   type NewTable,
   tableLimits,
 } from '../kernel/keyed/cell.ts';
 import { type Key, KeyHash } from '../kernel/keyed/hash.ts';
-import type { Change, KeyedKernel } from '../kernel/keyed/kernel.ts';
+import type { Limits } from '../kernel/keyed/table-cell.ts';
 import { MAX_CAPACITY } from '../kernel/keyed/table-cell.ts';
+import type { Change, KeyedKernel } from '../kernel/keyed/table-host.ts';
 import { checkOptions, type Known } from '../known-options.ts';
 import { type CellPlace, identityOf } from '../memory/cell.ts';
 import type { SharedEvent } from '../memory/event.ts';

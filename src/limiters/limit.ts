@@ -1,5 +1,5 @@
 import { continuous, perInterval, type Schedule } from '../kernel/bucket/schedule.ts';
-import type { Limits } from '../kernel/keyed/cell.ts';
+import type { Limits } from '../kernel/keyed/table-cell.ts';
 import { checkOptions, type Known } from '../known-options.ts';
 import { MAX_LIMITS } from '../memory/layout.ts';
 import { checkChoice, checkNumber, checkObject, shown } from '../options.ts';

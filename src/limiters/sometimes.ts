@@ -1,7 +1,7 @@
-import type { SometimesKernel } from '../kernel/window/host.ts';
 import {
   checkRule,
   createSometimesCell,
+  type HostedSometimes,
   openSometimes,
   openSometimesCell,
   readRule,
@@ -61,7 +61,7 @@ export class Sometimes extends Described {
   /** The clock, the same one for all threads. */
   readonly clock: Clock;
   readonly #opened: OpenLimiter<'sometimes'>;
-  readonly #kernel: SometimesKernel;
+  readonly #kernel: HostedSometimes;
   readonly #reading: Reading;
 
   private constructor(opened: OpenLimiter<'sometimes'>) {

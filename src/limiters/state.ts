@@ -1,6 +1,6 @@
 import { RateLimitError } from '../errors.ts';
 import type { LimiterStats as CallCounts, LimitOutcome, Outcome } from '../kernel/bucket/kernel.ts';
-import type { KeyedStats as TableCounts } from '../kernel/keyed/kernel.ts';
+import type { KeyedStats as TableCounts } from '../kernel/keyed/table-host.ts';
 import { wholeOf } from '../kernel/limit-set/cell.ts';
 import { shown } from '../options.ts';
 

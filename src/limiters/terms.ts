@@ -40,7 +40,7 @@ function keyedLimitSetCell(region: Region, offset: number, nonce: number): Cell 
 }
 
 function limitsOf(place: CellPlace): Terms[] {
-  return liveLimits(place).schedules.map(({ rate, burst }) => ({ rate, burst }));
+  return liveLimits(place).limits.map(({ rate, burst }) => ({ rate, burst }));
 }
 
 /** The terms of every table. */
@@ -78,7 +78,7 @@ function tables(
   return (region, offset, nonce) => {
     const place = openKeyedCell(region, offset, kind, nonce);
     const layout = readTable(place);
-    const { limits } = liveTableLimits(place, layout.recordsAt, layout.limitCount);
+    const { limits } = liveTableLimits(place);
     const [own, ...others] = limits;
     const tiers = others.map((other, i) => [layout.tiers[i], limitTerms(other)] as const);
     const limit = { ...limitTerms(own), tiers: Object.fromEntries(tiers) };

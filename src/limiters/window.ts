@@ -1,6 +1,6 @@
 import type { Receipt } from '../kernel/bucket/kernel.ts';
 import { createWindowCell, windowChanges } from '../kernel/window/cell.ts';
-import { type ClockReader, openWindow, type WindowKernel } from '../kernel/window/host.ts';
+import { type ClockReader, type HostedWindow, openWindow } from '../kernel/window/host.ts';
 import {
   type Change,
   checkLimit,
@@ -126,7 +126,7 @@ export abstract class WindowLimiter<Kind extends WindowKind>
   /** @internal */
   readonly changes: SharedEvent;
   readonly #opened: OpenLimiter<Kind>;
-  readonly #kernel: WindowKernel;
+  readonly #kernel: HostedWindow;
   /** @internal */
   protected readonly reading: Reading;
   readonly #line: Line;

@@ -1,5 +1,5 @@
 import { Region, Sometimes } from '../../src/index.ts';
-import type { ClockReader, SometimesKernel, WindowEngine } from '../../src/kernel/window/host.ts';
+import type { ClockReader, WindowEngine } from '../../src/kernel/window/host.ts';
 import { HostedSometimes, openSometimesCell } from '../../src/kernel/window/sometimes.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
@@ -26,7 +26,7 @@ function at(ms: number): ClockReader {
   return { us: ms * 1000, read: () => undefined };
 }
 
-function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): SometimesKernel {
+function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): HostedSometimes {
   const region = Region.open(buffer);
   const offset = REGION_HEADER_BYTES;
   const nonce = nonceOf({ region, offset, bytes: 0 });

@@ -3,16 +3,11 @@ import type { BucketEngine } from '../../src/kernel/bucket/engine.ts';
 import { HostedBucket } from '../../src/kernel/bucket/host.ts';
 import type { Receipt, TokenKernel, WordReceipt } from '../../src/kernel/bucket/kernel.ts';
 import { continuous, perInterval, type Schedule } from '../../src/kernel/bucket/schedule.ts';
-import { takeOverClaims } from '../../src/kernel/claims.ts';
 import { SOLE_HOLDER } from '../../src/kernel/constants.ts';
-import {
-  createKeyedCell,
-  type Limits,
-  openKeyedCell,
-  tableLimits,
-} from '../../src/kernel/keyed/cell.ts';
+import { createKeyedCell, openKeyedCell, tableLimits } from '../../src/kernel/keyed/cell.ts';
+import type { KeyedEngine } from '../../src/kernel/keyed/host.ts';
 import { HostedKeyed } from '../../src/kernel/keyed/host.ts';
-import type { KeyedEngine } from '../../src/kernel/keyed/kernel.ts';
+import type { Limits } from '../../src/kernel/keyed/table-cell.ts';
 import {
   createLimitSetCell,
   type LimitSetEngine,
@@ -21,6 +16,7 @@ import {
 } from '../../src/kernel/limit-set/cell.ts';
 import { HostedKeyedLimitSet, HostedLimitSet } from '../../src/kernel/limit-set/host.ts';
 import { freeSlots } from '../../src/kernel/limit-set/slots.ts';
+import { takeOverClaims } from '../../src/kernel/records.ts';
 import { Region } from '../../src/limiters/region.ts';
 import { type CellPlace, nonceOf } from '../../src/memory/cell.ts';
 import {

@@ -4,11 +4,10 @@ import { bytesOf } from '../../src/kernel/open.ts';
 interface Compile {
   constantLines(numbers: readonly (readonly [string, number])[]): string[];
   constantsSource(): Promise<string>;
+  textOf(binary: Uint8Array): string;
 }
 const compile = new URL('../../src/kernel/build/compile.mjs', import.meta.url).href;
-const { constantLines, constantsSource }: Compile = await import(compile);
-const binaryText = new URL('../../src/kernel/build/binary-text.mjs', import.meta.url).href;
-const { textOf }: { textOf(binary: Uint8Array): string } = await import(binaryText);
+const { constantLines, constantsSource, textOf }: Compile = await import(compile);
 
 const EVERY_BYTE = Uint8Array.from({ length: 256 }, (_, byte) => byte);
 

@@ -4,8 +4,7 @@ import { continuous, perInterval } from '../../src/kernel/bucket/schedule.ts';
 import { PARITY } from '../../src/kernel/constants.ts';
 import { accessesTo } from '../../src/kernel/javascript.ts';
 import { createKeyedCell, readTable, tableLimits } from '../../src/kernel/keyed/cell.ts';
-import { HostedKeyed } from '../../src/kernel/keyed/host.ts';
-import type { KeyedEngine } from '../../src/kernel/keyed/kernel.ts';
+import { HostedKeyed, type KeyedEngine } from '../../src/kernel/keyed/host.ts';
 import {
   ENTRY,
   INDEX_MASK,

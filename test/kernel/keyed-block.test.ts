@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { perInterval } from '../../src/kernel/bucket/schedule.ts';
 import { createKeyedCell, tableLimits } from '../../src/kernel/keyed/cell.ts';
-import { HostedKeyed } from '../../src/kernel/keyed/host.ts';
-import type { KeyedEngine } from '../../src/kernel/keyed/kernel.ts';
+import { HostedKeyed, type KeyedEngine } from '../../src/kernel/keyed/host.ts';
 import { Region } from '../../src/limiters/region.ts';
 import { newMemory } from '../mutants/engine.ts';
 import { stepped } from '../mutants/targets.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Region } from '../../src/index.ts';
-import { createBucketCell, RecordEpoch } from '../../src/kernel/bucket/cell.ts';
+import { createBucketCell } from '../../src/kernel/bucket/cell.ts';
 import { openBucket } from '../../src/kernel/bucket/host.ts';
 import { continuous } from '../../src/kernel/bucket/schedule.ts';
 import { createLimitSetCell } from '../../src/kernel/limit-set/cell.ts';
@@ -19,7 +19,7 @@ function made() {
       () => 0,
       () => continuous(rate, 10),
     );
-  return { place, kernel, epoch: new RecordEpoch(place), reconfigure };
+  return { place, kernel, epoch: kernel.epoch(), reconfigure };
 }
 
 describe('an epoch', () => {
@@ -79,11 +79,11 @@ describe('an epoch', () => {
   });
 
   test('is shared by all observers: each sees its end', () => {
-    const { place, reconfigure } = made();
-    const others = [new RecordEpoch(place), new RecordEpoch(place)];
+    const { kernel, reconfigure } = made();
+    const others = [kernel.epoch(), kernel.epoch()];
     reconfigure(5);
     expect(others.map(({ holds }) => holds)).toEqual([false, false]);
-    expect(new RecordEpoch(place).holds).toBe(true);
+    expect(kernel.epoch().holds).toBe(true);
   });
 });
 

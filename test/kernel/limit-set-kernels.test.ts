@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { Region } from '../../src/index.ts';
 import type { Place } from '../../src/kernel/bucket/kernel.ts';
 import { continuous, type Schedule } from '../../src/kernel/bucket/schedule.ts';
-import type { Limits } from '../../src/kernel/keyed/cell.ts';
+import type { Limits } from '../../src/kernel/keyed/table-cell.ts';
 import { createLimitSetCell, limitSets } from '../../src/kernel/limit-set/cell.ts';
 import { HostedLimitSet } from '../../src/kernel/limit-set/host.ts';
 import { toNumber } from '../oracle/calls.ts';

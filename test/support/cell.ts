@@ -1,6 +1,6 @@
 import type { Bucket } from '../../src/index.ts';
-import { takeOverClaims } from '../../src/kernel/claims.ts';
 import { CLAIM_BITS, CLAIM_COUNT_SHIFT, TAG_BITS } from '../../src/kernel/constants.ts';
+import { takeOverClaims } from '../../src/kernel/records.ts';
 import type { LimiterHandle } from '../../src/memory/handle.ts';
 import {
   BUCKET,

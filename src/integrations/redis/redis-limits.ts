@@ -1,5 +1,5 @@
 import type { Schedule } from '../../kernel/bucket/schedule.ts';
-import type { Limits } from '../../kernel/keyed/cell.ts';
+import type { Limits } from '../../kernel/keyed/table-cell.ts';
 import { checkOptions, joined, type Known } from '../../known-options.ts';
 import {
   type BucketLimit,

@@ -3,7 +3,7 @@ import { SharedEvent } from '../../memory/event.ts';
 import type { KernelName } from '../../memory/handle.ts';
 import { BUCKET, BUCKET_BYTES, type CellKind, RECORD, recordOffset } from '../../memory/layout.ts';
 import type { Region } from '../../memory/region.ts';
-import { type Live, readLive } from '../live-record.ts';
+import { LimitWatch, type Live, readLive } from '../records.ts';
 import { buckets, sound } from './engine.ts';
 import type { LimitEpoch } from './kernel.ts';
 import { isSound, type Schedule, scheduleFrom } from './schedule.ts';
@@ -37,49 +37,16 @@ export function liveRecord(place: CellPlace): ConfigRecord {
 }
 
 /**
- * Watches a limit without loading the bucket's contended word. A record's `liveEpoch` repeats its
- * epoch until a reconfiguration clears it: while it is set, the limit is in force.
+ * A watch on the limit in force. A record's `liveEpoch` repeats its epoch until a reconfiguration
+ * clears it: while it is set, the limit is in force. The limit may endure although it is cleared: in
+ * another record, or in this one, if a reconfiguration has begun, which may never finish.
  */
-export class RecordEpoch implements LimitEpoch {
-  readonly #place: CellPlace;
-  readonly #i32: Int32Array<SharedArrayBuffer>;
-  #at = 0;
-  #epoch = 0;
-  /** The epoch with which the watched limit came into force. */
-  #limit = 0;
-
-  constructor(place: CellPlace) {
-    this.#place = place;
-    this.#i32 = place.region.i32;
-    this.renew();
-  }
-
-  /** Watches the current limit. */
-  renew(): void {
-    this.#watch(liveRecord(this.#place));
-  }
-
-  #watch({ index, epoch, limit }: ConfigRecord): void {
-    this.#at = (recordOffset(this.#place.offset, index) + RECORD.liveEpoch) >> 2;
-    this.#epoch = epoch;
-    this.#limit = limit;
-  }
-
-  /** Whether the limit is known to be in force, without loading the word. */
-  get holds(): boolean {
-    return this.#i32[this.#at] === this.#epoch;
-  }
-
-  /**
-   * Whether the limit is in force although {@link holds} is false: in another record, or in this
-   * one, if a reconfiguration has begun, which may never finish.
-   */
-  endures(): boolean {
-    const live = liveRecord(this.#place);
-    if (live.limit !== this.#limit) return false;
-    this.#watch(live);
-    return true;
-  }
+export function watchBucket(place: CellPlace): LimitEpoch {
+  return new LimitWatch(place, () => {
+    const { index, epoch, limit } = liveRecord(place);
+    const at = (recordOffset(place.offset, index) + RECORD.liveEpoch) >> 2;
+    return { at, epoch, limit };
+  });
 }
 
 /** The configuration of a new bucket. */

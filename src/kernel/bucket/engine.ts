@@ -5,7 +5,7 @@ import type { DueInstant, Outcome, WordPromise, WordReceipt } from './kernel.ts'
 
 /** A limit in ticks: see `Schedule`. */
 type Limit = [pace: number, burst: number, ticksPerToken: number, fillTicks: number];
-/** The index of a token: see `TokenIndex`. */
+/** The index of a token: see `WordPromise`. */
 export type TokenIndexWords = [
   low: number,
   high: number,

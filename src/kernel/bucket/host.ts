@@ -1,10 +1,10 @@
 import type { CellPlace } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
 import { BUCKET } from '../../memory/layout.ts';
-import { awaitClaims } from '../claims.ts';
 import { Counters } from '../counters.ts';
 import type { Opened } from '../open.ts';
-import { liveRecord, RecordEpoch } from './cell.ts';
+import { awaitClaims } from '../records.ts';
+import { liveRecord, watchBucket } from './cell.ts';
 import {
   type BucketEngine,
   buckets,
@@ -142,7 +142,7 @@ export class HostedBucket implements BucketKernel {
   }
 
   epoch(): LimitEpoch {
-    return new RecordEpoch(this.#place);
+    return watchBucket(this.#place);
   }
 
   cancelMoved(promise: WordPromise, { costLow, costHigh }: WordReceipt): boolean {

@@ -97,23 +97,19 @@ export interface LimitEpoch {
   renew(): void;
 }
 
-/** A place in a bucket's queue. */
-interface BucketPromise {
+/**
+ * The place in the queue of a bucket with one limit: the index of its last token, as four 32-bit
+ * numbers.
+ */
+export interface WordPromise {
   /** The epochs of the record that admitted it and of that record's limit. */
   readonly epoch: number;
   readonly limit: number;
-}
-
-/** The index of a token, as four 32-bit numbers. */
-interface TokenIndex {
   readonly low: number;
   readonly high: number;
   readonly fractionLow: number;
   readonly fractionHigh: number;
 }
-
-/** The place in the queue of a bucket with one limit: the index of its last token. */
-export interface WordPromise extends BucketPromise, TokenIndex {}
 
 /** When the tokens of a promise are due, in microseconds. */
 export interface DueInstant {

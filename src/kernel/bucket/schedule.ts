@@ -56,29 +56,15 @@ function pausedTicks(burst: number, before: number): number {
   return before || Math.max(1, Math.min(tokenTicks(1), Math.floor(MAX_SPAN_TICKS / burst)));
 }
 
-function capTicks(burst: number, ticksPerToken: number, rate: number): bigint {
-  const cap = burst * ticksPerToken;
-  if (cap > MAX_SPAN_TICKS) {
+/** Returns `burst` if it takes at most 4.4 years to fill; otherwise throws. */
+function checkFill(burst: number, ticksPerToken: number, rate: number): number {
+  if (burst * ticksPerToken > MAX_SPAN_TICKS) {
     const most = Math.floor(MAX_SPAN_TICKS / ticksPerToken);
     throw new RangeError(
       `burst must be at most ${most} at rate ${rate} (4.4 years to fill), got ${burst}`,
     );
   }
-  // Rounded up like a cost, so that a fractional burst can be taken whole.
-  return ticksOf(burst, ticksPerToken, Math.ceil);
-}
-
-/** An unlimited schedule: tokens cost nothing. */
-function unlimited(burst: number): Schedule {
-  return {
-    rate: Number.POSITIVE_INFINITY,
-    burst,
-    ticksPerToken: 0,
-    ticksPerMicro: TICKS_PER_MICRO,
-    capTicks: 0n,
-    fillTicks: 0,
-    pace: Number.POSITIVE_INFINITY,
-  };
+  return burst;
 }
 
 /** Ticks per microsecond. */
@@ -97,21 +83,13 @@ function speedOf(pace: number, ticksPerToken: number, fillTicks: number): number
 export function continuous(rate: number, burst: number, ticksPerToken = 0): Schedule {
   checkNumber('rate', rate, { min: rate === 0 ? 0 : MIN_RATE, max: MAX_RATE, orInfinity: true });
   if (rate === Number.POSITIVE_INFINITY) {
-    return unlimited(checkNumber('burst', burst, { above: 0, orInfinity: true }));
+    return scheduleFrom(rate, checkNumber('burst', burst, { above: 0, orInfinity: true }), 0, 0);
   }
   checkNumber('burst', burst, { above: 0 });
   // Turns -0 into 0.
   const pace = rate + 0;
   const ticks = pace === 0 ? pausedTicks(burst, ticksPerToken) : tokenTicks(pace);
-  return {
-    rate: pace,
-    burst,
-    ticksPerToken: ticks,
-    ticksPerMicro: speedOf(pace, ticks, 0),
-    capTicks: capTicks(burst, ticks, pace),
-    fillTicks: 0,
-    pace,
-  };
+  return scheduleFrom(pace, checkFill(burst, ticks, pace), ticks, 0);
 }
 
 /**
@@ -129,16 +107,8 @@ export function perInterval(quantum: number, fillIntervalMs: number, burst: numb
   checkNumber('the rate, quantum / fillIntervalMs * 1000,', rate, { min: MIN_RATE, max: MAX_RATE });
   const aim = Math.min(TICKS_PER_MICRO * intervalMicros, MAX_FILL_TICKS);
   const ticksPerToken = Math.max(1, Math.round(aim / quantum));
-  const fillTicks = ticksPerToken * quantum;
-  return {
-    rate,
-    burst,
-    ticksPerToken,
-    ticksPerMicro: speedOf(intervalMicros, ticksPerToken, fillTicks),
-    capTicks: capTicks(burst, ticksPerToken, rate),
-    fillTicks,
-    pace: intervalMicros,
-  };
+  checkFill(burst, ticksPerToken, rate);
+  return scheduleFrom(intervalMicros, burst, ticksPerToken, ticksPerToken * quantum);
 }
 
 /** The schedule that a record's numbers determine. They may be invalid. */
@@ -156,6 +126,7 @@ export function scheduleFrom(
     burst,
     ticksPerToken,
     ticksPerMicro: speedOf(pace, ticksPerToken, fillTicks),
+    // Rounded up like a cost, so that a fractional burst can be taken whole.
     capTicks: fits ? ticksOf(burst, ticksPerToken, Math.ceil) : -1n,
     fillTicks,
     pace,

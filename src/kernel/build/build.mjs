@@ -16,8 +16,14 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { textOf } from './binary-text.mjs';
-import { compile, constantsSource, NO_MEMORY, OWN_MEMORY, SHARED_MEMORY } from './compile.mjs';
+import {
+  compile,
+  constantsSource,
+  NO_MEMORY,
+  OWN_MEMORY,
+  SHARED_MEMORY,
+  textOf,
+} from './compile.mjs';
 import { javascriptOf } from './javascript.mjs';
 
 const ROOT = new URL('../../../', import.meta.url);
@@ -44,13 +50,9 @@ async function fingerprint() {
   const hash = createHash('sha256').update(await constantsSource());
   const names = (await readdir(ENGINE, { recursive: true })).filter((name) => name.endsWith('.ts'));
   const sources = names.sort().map((name) => new URL(name, ENGINE));
-  const builders = [
-    'build.mjs',
-    'binary-text.mjs',
-    'binaryen.mjs',
-    'compile.mjs',
-    'javascript.mjs',
-  ].map((name) => new URL(name, import.meta.url));
+  const builders = ['build.mjs', 'compile.mjs', 'javascript.mjs'].map(
+    (name) => new URL(name, import.meta.url),
+  );
   const compilers = COMPILERS.map((name) => new URL(`node_modules/${name}/package.json`, ROOT));
   for (const file of [...sources, ...builders, ...compilers]) {
     hash.update(`${file.href.slice(ROOT.href.length)}\n`).update(await readFile(file));

@@ -1,11 +1,14 @@
 // Compiles the AssemblyScript in engine/ to WebAssembly. AssemblyScript cannot import TypeScript
 // objects, so numbers shared with the hosts become constants.
 
-import { readFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import asc from 'assemblyscript/asc';
 import { build } from 'esbuild';
-import { binaryen } from './binaryen.mjs';
 
 const CONSTANTS = 'engine/constants.ts';
 /** Declares all functions that access shared memory. */
@@ -114,6 +117,20 @@ async function readSource(name, memory) {
   return memory === NO_MEMORY && name === ACCESSES ? declared(source) : source;
 }
 
+/** Runs a tool of binaryen on a binary. */
+export async function binaryen(name, binary, ...options) {
+  const tool = fileURLToPath(new URL(`bin/${name}`, import.meta.resolve('binaryen')));
+  const folder = await mkdtemp(join(tmpdir(), 'zerotime-'));
+  try {
+    const [from, to] = [join(folder, 'from.wasm'), join(folder, 'to')];
+    await writeFile(from, binary);
+    await promisify(execFile)(process.execPath, [tool, from, ...options, '-o', to]);
+    return await readFile(to);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
 let assembled = Promise.resolve();
 
 /** Runs the compiler, once at a time. Tools of binaryen are processes, and run beside it. */
@@ -151,4 +168,16 @@ export async function compile(entry, memory, rewrite = (source) => source, modul
   // Inlines less than asc does with -O3, which makes the binary smaller and equally fast.
   const features = memory.features.map((name) => `--enable-${name}`);
   return binaryen('wasm-opt', binary, '-O3', '--mvp-features', ...features);
+}
+
+/**
+ * Encodes a binary as printable ASCII: a byte below 87 is the character 40 higher, and a prefix `!` or
+ * `"` adds 87 or 174. It takes 60 % of hexadecimal; gzip finds repetitions, which base64 would hide.
+ */
+export function textOf(binary) {
+  const character = (byte) => String.fromCharCode(40 + byte);
+  const prefix = (times) => (times === 0 ? '' : String.fromCharCode(32 + times));
+  return Array.from(binary, (byte) => prefix(Math.floor(byte / 87)) + character(byte % 87)).join(
+    '',
+  );
 }

@@ -1,7 +1,7 @@
 // Translates a binary of the engine to JavaScript, by wasm2js.
 
 import { transform } from 'esbuild';
-import { binaryen } from './binaryen.mjs';
+import { binaryen } from './compile.mjs';
 
 /** The high half of a double as an integer, which wasm2js repeats at each conversion. */
 const HIGH_HALF =

@@ -11,24 +11,36 @@ import {
   WINDOW_KIND_log,
   WINDOW_KIND_sliding,
   WINDOW_OUTCOME_changed,
+  WINDOW_OUTCOME_damaged,
 } from './constants';
-import { word as known } from './results';
-import { fixedReconfigureAt, fixedTakeAt, isWindowOver } from './window/fixed-window';
+import { beginExchanges, word as known } from './results';
+import { fixedDecide, fixedReconfigureAt, isWindowOver } from './window/fixed-window';
 import {
+  AGAIN,
   bitsIn,
   countOf,
-  forget,
   epochOf,
+  forget,
   intervalTicksOf,
   inWord,
+  isKnown,
+  isLatest,
+  knownBits,
+  knownLimit,
+  learn,
+  leaveLimit,
+  loseGuess,
+  nextWord,
   placeOf,
   recordOf,
   remember,
+  takenBy,
   ticksAt,
+  UNDECIDED,
   wordOf,
 } from './window/record';
-import { logReconfigureAt, logTakeAt } from './window/sliding-log';
-import { isSlotOver, slidingReconfigureAt, slidingTakeAt } from './window/sliding-window';
+import { logDecide, logReconfigureAt, logWrite } from './window/sliding-log';
+import { isSlotOver, slidingDecide, slidingReconfigureAt } from './window/sliding-window';
 
 // The exports of the module for windows, logs and `Sometimes`. `kind` and `places`, the entries of
 // the ring, never change; the host passes them as it checked them, because memory may have changed
@@ -54,6 +66,7 @@ const LOG: i32 = WINDOW_KIND_log as i32;
 const SLIDING: i32 = WINDOW_KIND_sliding as i32;
 const FULL: i32 = WINDOW_KIND_full as i32;
 const CHANGED: i32 = WINDOW_OUTCOME_changed as i32;
+const DAMAGED: i32 = WINDOW_OUTCOME_damaged as i32;
 
 /** A cell may lie where another limiter was, in reused memory. */
 export function leaveRegion(): void {
@@ -78,11 +91,53 @@ export function windowTakeAt(
   keptFor: f64,
   kept: f64,
 ): i32 {
-  if (kind == LOG) return logTakeAt(cell, places, nowUs, least, most, withState);
-  if (kind == SLIDING) {
-    return slidingTakeAt(cell, places, nowUs, least, most, withState, object, keptFor, kept);
+  beginExchanges();
+  let isEarlier = isKnown(cell);
+  let word = wordOf(cell);
+  while (true) {
+    const named = recordOf(cell, word);
+    let taken = UNDECIDED;
+    if (isLatest(named) || learn(named)) {
+      if (kind == LOG) {
+        taken = logDecide(cell, places, word, nowUs, least, most, withState, isEarlier);
+      } else if (kind == SLIDING) {
+        taken = slidingDecide(
+          cell,
+          places,
+          word,
+          nowUs,
+          least,
+          most,
+          withState,
+          isEarlier,
+          keptFor,
+          kept,
+        );
+      } else {
+        taken = fixedDecide(kind, word, nowUs, least, most, withState, isEarlier);
+      }
+    }
+    if (taken == UNDECIDED) {
+      const again = load64(cell + CELL_word);
+      if (again == word) return DAMAGED;
+      word = again;
+      isEarlier = false;
+      continue;
+    }
+    if (taken < 0) return taken;
+    // Nothing is written for a refusal. What was read stands if the word is unchanged.
+    const seen =
+      taken == 0 ? load64(cell + CELL_word) : exchange64(cell + CELL_word, word, nextWord);
+    if (seen == word) {
+      remember(cell, nextWord, nowUs);
+      if (withState || taken < least) leaveLimit(knownLimit);
+      if (kind == LOG) logWrite(cell, places, word, nowUs, taken, withState);
+      return kind == LOG || kind == FULL ? taken : takenBy(object, taken, nextWord, knownBits);
+    }
+    if (taken != 0) loseGuess(isEarlier, nowUs);
+    isEarlier = false;
+    word = seen;
   }
-  return fixedTakeAt(cell, kind, nowUs, least, most, withState, object);
 }
 
 /** Puts back up to `tokens` of a window or slot, unless it is over; returns their number. */
@@ -124,9 +179,14 @@ export function windowReconfigureAt(
   intervalMs: f64,
 ): i32 {
   if (epochOf(cell, known) != epoch) return CHANGED;
-  if (kind == LOG) return logReconfigureAt(cell, places, nowUs, limit, intervalMs);
-  if (kind == SLIDING) return slidingReconfigureAt(cell, places, nowUs, limit, intervalMs);
-  return fixedReconfigureAt(cell, kind, nowUs, limit, intervalMs);
+  const outcome =
+    kind == LOG
+      ? logReconfigureAt(cell, places, nowUs, limit, intervalMs)
+      : kind == SLIDING
+        ? slidingReconfigureAt(cell, places, nowUs, limit, intervalMs)
+        : fixedReconfigureAt(cell, kind, nowUs, limit, intervalMs);
+  if (outcome != UNDECIDED) return outcome;
+  return load64(cell + CELL_word) == known ? DAMAGED : AGAIN;
 }
 
 /**

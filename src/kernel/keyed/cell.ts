@@ -4,15 +4,12 @@ import {
   type CellKind,
   ENTRY,
   ENTRY_BYTES,
-  INDEX_MASK,
   KEYED,
   KEYED_LIMIT,
   KEYED_LIMIT_BYTES,
   KEYED_RECORD,
   keyedBytes,
   keyedNamesAt,
-  keyedRecordBytes,
-  keyedRecordsAt,
   MAX_KEYED_LIMITS,
   RECORD,
   RECORD_COUNT,
@@ -26,24 +23,22 @@ import {
   TABLE_SPAN_TICKS,
   TABLE_TICKS_PER_MICRO,
   TICKS_PER_MICRO,
-  WHEN_FULL,
   type WhenFull,
   ZERO_TIME_SHIFT,
 } from '../constants.ts';
 import {
   allocateTable,
   ENTRIES_PER_KEY,
-  inForce,
+  type Limits,
+  type LiveLimits,
   type NewCell,
   openHead,
+  readLimits,
   type TableHead,
 } from './table-cell.ts';
 
 /** One limit of a table, in ticks of its own. */
 export type TableLimit = Pick<Schedule, 'pace' | 'burst' | 'ticksPerToken' | 'fillTicks'>;
-
-/** One or more. */
-export type Limits<T> = readonly [T, ...T[]];
 
 /** Adds the name of the limit at an index to its errors. */
 export type NameOf = <T>(i: number, make: () => T) => T;
@@ -121,8 +116,6 @@ export interface NewTable extends NewCell {
 
 /** The layout of a table. */
 export interface TableLayout extends TableHead {
-  /** Byte offset of the records of its limits in the cell. */
-  readonly recordsAt: number;
   /** Beside its own limit. */
   readonly tiers: readonly string[];
 }
@@ -136,25 +129,18 @@ export function createKeyedCell(table: NewTable): CellPlace {
   const names = new TextEncoder().encode(tiers.length === 0 ? '' : JSON.stringify(tiers));
   const entries = capacity * ENTRIES_PER_KEY;
   const bytes = keyedBytes(entries, limitCount, names.length);
-  const recordsAt = keyedRecordsAt(entries);
-  const place = allocateTable(table, bytes, entries, whenFull, limitCount);
+  const { place, head } = allocateTable(table, bytes, entries, whenFull, limitCount);
   const { buffer, i32, i64 } = place.region;
   const at = place.offset;
   i32[(at + KEYED.nameBytes) >> 2] = names.length;
-  layLimits(place, recordsAt, nowUs, limits);
+  layLimits(place, head.recordsAt, nowUs, limits);
   new Uint8Array(buffer, at + keyedNamesAt(entries, limitCount), names.length).set(names);
   // The entry that keys without a place share is as one of a key that was never seen.
   const shared = at + KEYED.table + entries * ENTRY_BYTES;
   i64[(shared >> 3) + ENTRY.state] =
     (BigInt(NEVER_SEEN) << BigInt(ZERO_TIME_SHIFT)) | BigInt(PARITY | LIVE);
   publishCell(place, kind);
-  return layouts.keep(place, {
-    entries,
-    whenFull: WHEN_FULL[whenFull],
-    recordsAt,
-    limitCount,
-    tiers,
-  });
+  return layouts.keep(place, { ...head, tiers });
 }
 
 /**
@@ -177,11 +163,11 @@ export function openKeyedCell(
     throw new HandleError('ERR_REGION_DAMAGED', "the table's configuration is invalid");
   }
   const bytes = keyedBytes(entries, limitCount, nameBytes);
-  const recordsAt = keyedRecordsAt(entries);
   const place = openCell(region, offset, kind, nonce, bytes);
   const tiers = readNames(place, entries, limitCount, nameBytes);
-  liveLimits(place, recordsAt, limitCount);
-  return layouts.keep(place, { ...head, recordsAt, tiers });
+  layouts.keep(place, { ...head, tiers });
+  liveLimits(place);
+  return place;
 }
 
 /** The layout of a table, which never changes. */
@@ -219,12 +205,6 @@ function parsed(text: string): unknown {
   }
 }
 
-/** The limits in force, and the word that names their record. */
-export interface LiveLimits {
-  readonly live: number;
-  readonly limits: Limits<TableLimit>;
-}
-
 /** Writes the limits of a new table, before any other thread can see it. */
 function layLimits(
   { region, offset }: CellPlace,
@@ -253,25 +233,15 @@ function layLimits(
  *
  * @throws HandleError `ERR_REGION_DAMAGED`
  */
-export function liveLimits(place: CellPlace, recordsAt: number, count: number): LiveLimits {
+export function liveLimits(place: CellPlace): LiveLimits<TableLimit> {
   const float = (at: number) => place.region.f64[at >> 3] ?? Number.NaN;
-  const { live, read } = inForce(place, (live) => {
-    const record = place.offset + recordsAt + (live & INDEX_MASK) * keyedRecordBytes(count);
-    const limits = Array.from({ length: count }, (_, i): TableLimit => {
-      const limit = record + KEYED_RECORD.limits + i * KEYED_LIMIT_BYTES;
-      return {
-        pace: float(limit + RECORD.pace),
-        burst: float(limit + RECORD.burst),
-        ticksPerToken: float(limit + RECORD.ticksPerToken),
-        fillTicks: float(limit + RECORD.fillTicks),
-      };
-    });
-    return { limits, sinceUs: float(record + KEYED_RECORD.sinceUs) };
+  const read = (limit: number): TableLimit => ({
+    pace: float(limit + RECORD.pace),
+    burst: float(limit + RECORD.burst),
+    ticksPerToken: float(limit + RECORD.ticksPerToken),
+    fillTicks: float(limit + RECORD.fillTicks),
   });
-  if (!Number.isFinite(read.sinceUs) || !read.limits.every(isSound)) {
-    throw new HandleError('ERR_REGION_DAMAGED', "the table's limits are invalid");
-  }
-  return { live, limits: read.limits as unknown as Limits<TableLimit> }; // at least one
+  return readLimits(place, readTable(place), read, isSound);
 }
 
 function isSound({ pace, burst, ticksPerToken, fillTicks }: TableLimit): boolean {

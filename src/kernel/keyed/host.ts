@@ -1,6 +1,16 @@
 import type { CellPlace } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
-import { failTable, readDue, readOutcome, readPromise, readReceipt } from '../bucket/engine.ts';
+import {
+  type EngineResults,
+  failTable,
+  type PromiseResults,
+  type ReceiptWords,
+  readDue,
+  readOutcome,
+  readPromise,
+  readReceipt,
+  type TokenIndexWords,
+} from '../bucket/engine.ts';
 import { Position } from '../bucket/host.ts';
 import type {
   DueInstant,
@@ -14,17 +24,32 @@ import { type Schedule, scheduleFrom } from '../bucket/schedule.ts';
 import { keyed as build } from '../build/modules.ts';
 import { RETRY_LIMIT } from '../constants.ts';
 import { EngineModule, type Opened, wantedKernel } from '../open.ts';
+import { liveLimits, type NameOf, readTable, type TableLimit, tableLimits } from './cell.ts';
+import type { Limits, LiveLimits } from './table-cell.ts';
 import {
-  type Limits,
-  type LiveLimits,
-  liveLimits,
-  type NameOf,
-  readTable,
-  type TableLimit,
-  tableLimits,
-} from './cell.ts';
-import type { Change, KeyedEngine, KeyedKernel, KeyedStats } from './kernel.ts';
-import { type NewLimits, TableHost } from './table-host.ts';
+  type Change,
+  type KeyedKernel,
+  type KeyedStats,
+  type NewLimits,
+  type TableEngine,
+  TableHost,
+} from './table-host.ts';
+
+/** A table, and where the records of its limits begin. */
+type Table = [cell: number, entries: number, whenFull: number, records: number, limits: number];
+/** The entry that an admission charged, and its owner. */
+type Charged = [entry: number, high: number, version: number];
+
+/** The exports of engine/keyed.ts. An instance serves one table of one thread. */
+export interface KeyedEngine extends TableEngine, EngineResults, PromiseResults {
+  /** Returns 0 (false) if the table's limit is invalid. */
+  open(...table: [...Table, retryLimit: number]): number;
+  /** Selects the limit of later calls: 0 for the table's own, otherwise a tier. */
+  useTier(index: number): void;
+  cancel(...receipt: [...Charged, ...ReceiptWords]): number;
+  /** NaN after a failure. */
+  dueUs(...promise: [limit: number, ...TokenIndexWords]): number;
+}
 
 /** Identifies an admission and the entry that it charged. */
 interface KeyedReceipt extends WordReceipt {
@@ -118,23 +143,18 @@ export class HostedKeyed extends TableHost<KeyedEngine> implements KeyedKernel {
     return new Position(this, dueUs);
   }
 
-  #limits(): LiveLimits {
-    const { recordsAt, limitCount } = readTable(this.place);
-    return liveLimits(this.place, recordsAt, limitCount);
-  }
-
   /** The limit in force for the selected tier. */
   schedule(): Schedule {
-    return scheduleOf(this.#limits().limits[this.#tier] as TableLimit); // as many as tiers
+    return scheduleOf(liveLimits(this.place).limits[this.#tier] as TableLimit); // as many as tiers
   }
 
   /** All limits in force: the table's own, then the tiers'. */
   schedules(): Limits<Schedule> {
-    return schedulesOf(this.#limits());
+    return schedulesOf(liveLimits(this.place));
   }
 
   protected newLimits(change: Change, at: NameOf): NewLimits {
-    const before = this.#limits();
+    const before = liveLimits(this.place);
     return {
       live: before.live,
       limits: tableLimits(change(schedulesOf(before)), at, before.limits),
@@ -152,6 +172,6 @@ function scheduleOf({ pace, burst, ticksPerToken, fillTicks }: TableLimit): Sche
   return scheduleFrom(pace, burst, ticksPerToken, fill);
 }
 
-function schedulesOf({ limits: [own, ...tiers] }: LiveLimits): Limits<Schedule> {
+function schedulesOf({ limits: [own, ...tiers] }: LiveLimits<TableLimit>): Limits<Schedule> {
   return [scheduleOf(own), ...tiers.map(scheduleOf)];
 }

@@ -3,7 +3,12 @@ import { allocateCell, type CellPlace, openCell } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
 import {
   type CellKind,
+  INDEX_MASK,
   KEYED,
+  KEYED_LIMIT_BYTES,
+  KEYED_RECORD,
+  keyedRecordBytes,
+  keyedRecordsAt,
   REGION_HEADER_BYTES,
   SEED_BYTES,
   STRIPE_BYTES,
@@ -40,6 +45,8 @@ export interface TableHead {
   readonly entries: number;
   readonly whenFull: number;
   readonly limitCount: number;
+  /** Byte offset of the records of its limits in the cell. */
+  readonly recordsAt: number;
 }
 
 /** Allocates the cell of a table with the size that its head implies, and writes the head. */
@@ -49,7 +56,7 @@ export function allocateTable(
   entries: number,
   whenFull: WhenFull,
   limitCount: number,
-): CellPlace {
+): { readonly place: CellPlace; readonly head: TableHead } {
   if (!Number.isFinite(nowUs)) fail();
   const own = () =>
     Region.over(
@@ -74,7 +81,8 @@ export function allocateTable(
     const seed = crypto.getRandomValues(new Uint8Array(SEED_BYTES));
     new Uint8Array(buffer, at + KEYED.seed, SEED_BYTES).set(seed);
   }
-  return place;
+  const recordsAt = keyedRecordsAt(entries);
+  return { place, head: { entries, whenFull: WHEN_FULL[whenFull], limitCount, recordsAt } };
 }
 
 /**
@@ -104,21 +112,56 @@ export function openHead(
   if (!Object.values<number>(WHEN_FULL).includes(whenFull)) {
     throw new HandleError('ERR_REGION_DAMAGED', "the table's configuration is invalid");
   }
-  return { entries, whenFull, limitCount };
+  return { entries, whenFull, limitCount, recordsAt: keyedRecordsAt(entries) };
+}
+
+/** One or more. */
+export type Limits<T> = readonly [T, ...T[]];
+
+/** The limits in force, and the word that names their record. */
+export interface LiveLimits<Limit> {
+  readonly live: number;
+  readonly limits: Limits<Limit>;
 }
 
 /**
- * Reads values of the record that the word of a table's limits names. They belong together, because
- * no thread writes a record that the word names.
+ * Reads the limits in force, which begin like those of tables in limit sets too: `read` reads one at
+ * a byte offset.
+ *
+ * @throws HandleError `ERR_REGION_DAMAGED`
  */
-export function inForce<T>(
+export function readLimits<Limit>(
+  place: CellPlace,
+  head: TableHead,
+  read: (at: number) => Limit,
+  isSound: (limit: Limit) => boolean,
+): LiveLimits<Limit> {
+  const { live, sinceUs, values } = inForce(place, head, (record) =>
+    Array.from({ length: head.limitCount }, (_, i) =>
+      read(record + KEYED_RECORD.limits + i * KEYED_LIMIT_BYTES),
+    ),
+  );
+  if (!Number.isFinite(sinceUs) || !values.every(isSound)) {
+    throw new HandleError('ERR_REGION_DAMAGED', "the limiter's limits are invalid");
+  }
+  return { live, limits: values as unknown as Limits<Limit> }; // at least one
+}
+
+/**
+ * Reads values of the record that the word of a table's limits names, at the record's byte offset,
+ * and when it went live. They belong together, because no thread writes a record that the word names.
+ */
+export function inForce<Values>(
   { region, offset }: CellPlace,
-  read: (live: number) => T,
-): { readonly live: number; readonly read: T } {
+  { recordsAt, limitCount }: TableHead,
+  read: (record: number) => Values,
+): { readonly live: number; readonly sinceUs: number; readonly values: Values } {
   const at = (offset + KEYED.live) >> 2;
   for (;;) {
     const live = Atomics.load(region.i32, at);
-    const values = read(live);
-    if (Atomics.load(region.i32, at) === live) return { live, read: values };
+    const record = offset + recordsAt + (live & INDEX_MASK) * keyedRecordBytes(limitCount);
+    const sinceUs = region.f64[(record + KEYED_RECORD.sinceUs) >> 3] ?? Number.NaN;
+    const values = read(record);
+    if (Atomics.load(region.i32, at) === live) return { live, sinceUs, values };
   }
 }

@@ -6,18 +6,66 @@ import {
   AGAIN,
   BUSY,
   DAMAGED,
+  type LimiterStats,
   NEVER,
   type Outcome,
   type Place,
   type Receipt,
+  type TokenKernel,
 } from '../bucket/kernel.ts';
 import type { Schedule } from '../bucket/schedule.ts';
-import { awaitClaims } from '../claims.ts';
 import { NO_PLACE } from '../constants.ts';
 import { Counters } from '../counters.ts';
 import type { Opened } from '../open.ts';
-import { type Limits, type NameOf, type TableLimit, unnamed } from './cell.ts';
-import type { Change, KeyedStats, TableEngine } from './kernel.ts';
+import { awaitClaims } from '../records.ts';
+import { type NameOf, type TableLimit, unnamed } from './cell.ts';
+import type { Limits } from './table-cell.ts';
+
+/** The halves of a key's hash, and the instant of the call. Without keys, `high` is the cell. */
+type TableCall = [high: number, low: number, nowUs: number];
+
+/** The operations on a table of buckets or limit sets. Results below {@link NEVER} are failures. */
+export interface TableEngine {
+  acquire(...call: [...TableCall, tokens: number, maxWaitUs: number]): number;
+  charge(...call: [...TableCall, tokens: number]): number;
+  /** Returns 0, {@link NO_PLACE} or a failure. */
+  block(...call: [...TableCall, us: number]): number;
+  decide(...call: [...TableCall, tokens: number]): number;
+  drain(...call: [...TableCall, tokens: number]): number;
+  /** 1 if promised tokens have moved up, 0 or a failure. */
+  returnTokens(...call: [...TableCall, tokens: number]): number;
+  reset(...call: TableCall): number;
+  /** NaN after a failure. */
+  balance(...call: TableCall): number;
+  timeUntil(...call: [...TableCall, tokens: number]): number;
+  /** Claims a record for new limits as of an instant: 0 or a failure. */
+  beginChange(nowUs: number): number;
+  putLimit(i: number, pace: number, burst: number, ticksPerToken: number, fill: number): void;
+  /** 0, {@link AGAIN} if another change was faster, or a failure. */
+  publishChange(live: number): number;
+  entriesInUse(nowUs: number): number;
+  reclaimed(): number;
+  placeless(): number;
+  receiptEntry(): number;
+  receiptVersion(): number;
+  longestProbe(): number;
+  failedExchanges(): number;
+}
+
+/** Computes new limits from those in force. */
+export type Change = (inForce: Limits<Schedule>) => Limits<Schedule>;
+
+/** Counts of a table of buckets, over all threads. */
+export interface KeyedStats extends Partial<LimiterStats> {
+  /** Keys whose buckets are not full. Full buckets need no entry. */
+  readonly entries: number;
+  /** Entries reclaimed from buckets that were full again. */
+  readonly reclaimed: number;
+  /** Calls whose key found no place in the table. */
+  readonly shared: number;
+  /** The most entries that one call probed: at most 64. Counted with `stats: true`. */
+  readonly longestProbe?: number;
+}
 
 /** New limits in ticks, and the word that names those which they are to replace. */
 export interface NewLimits {
@@ -71,7 +119,10 @@ export abstract class TableHost<Engine extends TableEngine> {
     return taken;
   }
 
-  /** False if the key finds no place. */
+  /**
+   * Empties the key's bucket for a time; false if the key finds no place in the table, or nothing
+   * limits it.
+   */
   block(nowUs: number, us: number): boolean {
     return this.answer(() => this.engine.block(this.high, this.low, nowUs, us)) !== NO_PLACE;
   }
@@ -81,6 +132,7 @@ export abstract class TableHost<Engine extends TableEngine> {
     return this.answer(() => this.engine.returnTokens(this.high, this.low, nowUs, tokens)) === 1;
   }
 
+  /** Fills the key's bucket for every limit. */
   reset(nowUs: number): void {
     this.answer(() => this.engine.reset(this.high, this.low, nowUs));
   }
@@ -185,4 +237,17 @@ export abstract class TableHost<Engine extends TableEngine> {
     counters.count(admitted, refused, this.engine.failedExchanges());
     if (this.isKeyed) counters.raise(COUNTER.longestProbe, this.engine.longestProbe());
   }
+}
+
+/** The operations on a table of buckets: {@link seek} selects the key for the others. */
+export interface KeyedKernel extends TokenKernel, TableHost<TableEngine> {
+  returnTokens(nowUs: number, tokens: number): boolean;
+  /** The names of the tiers, from limit 1 on. */
+  readonly tiers: readonly string[];
+  /**
+   * Selects a key by its hash, and the limit of later calls: 0 for the table's own, otherwise a
+   * tier.
+   */
+  seek(high: number, low: number, tier?: number): void;
+  stats(nowUs: number): KeyedStats;
 }

@@ -1,18 +1,13 @@
-import { HandleError } from '../../errors.ts';
 import { type CellPlace, Configurations, openCell, publishCell } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
 import {
   ENTRY_BYTES,
   freeListAt,
   freePlaces,
-  INDEX_MASK,
   limitSetBytes,
   MAX_LIMITS,
   PLACE_BYTES,
   SET_LIMIT,
-  SET_LIMIT_BYTES,
-  SET_RECORD,
-  setRecordsAt,
   setSlotBytes,
   setSlotsAt,
 } from '../../memory/layout.ts';
@@ -20,16 +15,18 @@ import type { Region } from '../../memory/region.ts';
 import type { LimitOutcome, Outcome } from '../bucket/kernel.ts';
 import { isSound, type Schedule, scheduleFrom } from '../bucket/schedule.ts';
 import { limitSets as build } from '../build/modules.ts';
-import { RETRY_LIMIT, WHEN_FULL, type WhenFull } from '../constants.ts';
-import type { TableEngine } from '../keyed/kernel.ts';
+import { RETRY_LIMIT, type WhenFull } from '../constants.ts';
 import {
   allocateTable,
   ENTRIES_PER_KEY,
   inForce,
+  type LiveLimits,
   type NewCell,
   openHead,
+  readLimits,
   type TableHead,
 } from '../keyed/table-cell.ts';
+import type { TableEngine } from '../keyed/table-host.ts';
 import { EngineModule, wantedKernel } from '../open.ts';
 
 /** The last call's report on each limit, in this thread. */
@@ -189,13 +186,13 @@ export function turnTo(
   retryLimit = RETRY_LIMIT,
 ): boolean {
   const { offset } = place;
-  const { entries, whenFull, limitCount } = layoutOf(place);
+  const { entries, whenFull, limitCount, recordsAt } = layoutOf(place);
   const list = [offset + freeListAt(entries, limitCount), freePlaces(entries)] as const;
   const slots = [
     offset + setSlotsAt(entries, limitCount),
     setSlotBytes(entries, limitCount),
   ] as const;
-  const records = offset + setRecordsAt(entries);
+  const records = offset + recordsAt;
   return (
     engine.open(offset, entries, whenFull, records, limitCount, retryLimit, ...list, ...slots) !== 0
   );
@@ -207,11 +204,11 @@ export function createLimitSetCell(set: NewLimitSet): CellPlace {
   const entries = capacity * ENTRIES_PER_KEY;
   const limitCount = schedules.length;
   const bytes = limitSetBytes(entries, limitCount);
-  const place = allocateTable(set, bytes, entries, whenFull, limitCount);
+  const { place, head } = allocateTable(set, bytes, entries, whenFull, limitCount);
   const { i64 } = place.region;
   const list = (place.offset + freeListAt(entries, limitCount)) / PLACE_BYTES;
   for (let i = 0; i < freePlaces(entries); i++) i64[list + i] = BigInt(entries + 1 + i + 1);
-  layouts.keep(place, { entries, whenFull: WHEN_FULL[whenFull], limitCount });
+  layouts.keep(place, head);
   const isKeyed = capacity > 0;
   const initial = set.initial ?? schedules.map(({ burst }) => burst);
   layLimits(place, schedules, nowUs, initial, isKeyed, kernel);
@@ -262,25 +259,7 @@ export function openLimitSetCell(
 
 /** The word that names the limits in force, and the instant at which they came into force. */
 export function changeOf(place: CellPlace): { readonly live: number; readonly sinceUs: number } {
-  const { live, read } = inForce(place, (live) => sinceOf(place, live));
-  return { live, sinceUs: read };
-}
-
-function sinceOf(place: CellPlace, live: number): number {
-  return place.region.f64[(recordIn(place, live) + SET_RECORD.sinceUs) >> 3] ?? Number.NaN;
-}
-
-/** Byte offset of the record that a word names. */
-function recordIn(place: CellPlace, live: number): number {
-  const { entries, limitCount } = layoutOf(place);
-  const bytes = SET_RECORD.limits + limitCount * SET_LIMIT_BYTES;
-  return place.offset + setRecordsAt(entries) + (live & INDEX_MASK) * bytes;
-}
-
-/** The limits in force, and the word that names their record. */
-export interface LiveLimits {
-  readonly live: number;
-  readonly schedules: readonly Schedule[];
+  return inForce(place, layoutOf(place), () => undefined);
 }
 
 /**
@@ -288,21 +267,12 @@ export interface LiveLimits {
  *
  * @throws HandleError `ERR_REGION_DAMAGED`
  */
-export function liveLimits(place: CellPlace): LiveLimits {
-  const { limitCount } = layoutOf(place);
+export function liveLimits(place: CellPlace): LiveLimits<Schedule> {
   const { i64, f64 } = place.region;
-  const { live, read } = inForce(place, (live) => {
-    const record = recordIn(place, live);
-    const schedules = Array.from({ length: limitCount }, (_, i) => {
-      const limit = record + SET_RECORD.limits + i * SET_LIMIT_BYTES;
-      const float = (name: 'rate' | 'burst') => f64[(limit + SET_LIMIT[name]) >> 3] ?? Number.NaN;
-      const perToken = Number(i64[(limit + SET_LIMIT.ticksPerToken) >> 3]);
-      return scheduleFrom(float('rate'), float('burst'), perToken, 0);
-    });
-    return { schedules, sinceUs: sinceOf(place, live) };
-  });
-  if (Number.isFinite(read.sinceUs) && read.schedules.every(isSound)) {
-    return { live, schedules: read.schedules };
-  }
-  throw new HandleError('ERR_REGION_DAMAGED', 'the limits of the set are invalid');
+  const read = (limit: number) => {
+    const float = (name: 'rate' | 'burst') => f64[(limit + SET_LIMIT[name]) >> 3] ?? Number.NaN;
+    const perToken = Number(i64[(limit + SET_LIMIT.ticksPerToken) >> 3]);
+    return scheduleFrom(float('rate'), float('burst'), perToken, 0);
+  };
+  return readLimits(place, layoutOf(place), read, isSound);
 }

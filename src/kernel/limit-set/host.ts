@@ -16,10 +16,16 @@ import {
 } from '../bucket/kernel.ts';
 import type { Schedule } from '../bucket/schedule.ts';
 import { RETRY_LIMIT } from '../constants.ts';
-import type { Limits } from '../keyed/cell.ts';
-import type { Change, KeyedKernel, KeyedStats } from '../keyed/kernel.ts';
-import { type NewLimits, TableHost } from '../keyed/table-host.ts';
+import type { Limits } from '../keyed/table-cell.ts';
+import {
+  type Change,
+  type KeyedKernel,
+  type KeyedStats,
+  type NewLimits,
+  TableHost,
+} from '../keyed/table-host.ts';
 import { type Opened, wantedKernel } from '../open.ts';
+import { LimitWatch } from '../records.ts';
 import {
   changeOf,
   type LimitSetEngine,
@@ -119,7 +125,7 @@ abstract class SetHost extends TableHost<LimitSetEngine> {
 
   /** The limits in force. */
   schedules(): Limits<Schedule> {
-    return liveLimits(this.place).schedules as Limits<Schedule>; // there is at least one
+    return liveLimits(this.place).limits;
   }
 
   schedule(): Schedule {
@@ -127,8 +133,8 @@ abstract class SetHost extends TableHost<LimitSetEngine> {
   }
 
   protected newLimits(change: Change): NewLimits {
-    const { live, schedules } = liveLimits(this.place);
-    return { live, limits: change(schedules as Limits<Schedule>) }; // there is at least one
+    const { live, limits } = liveLimits(this.place);
+    return { live, limits: change(limits) };
   }
 
   /** Only now turns to the set, because the clock may have called another one on this engine. */
@@ -144,7 +150,12 @@ abstract class SetHost extends TableHost<LimitSetEngine> {
 
   /** A watch on the limits, for a lease. */
   epoch(): LimitEpoch {
-    return new SetEpoch(this.place);
+    const { region, offset } = this.place;
+    const at = (offset + KEYED.live) >> 2;
+    return new LimitWatch(this.place, () => {
+      const live = region.i32[at] ?? 0;
+      return { at, epoch: live, limit: live };
+    });
   }
 
   protected override failure(): number {
@@ -253,30 +264,5 @@ class SetPosition implements Place {
   /** The kernel's own cancellation already allows for moved tokens. */
   cancel(): boolean {
     return false;
-  }
-}
-
-/** Watches the word that names the limits in force. */
-class SetEpoch implements LimitEpoch {
-  readonly #i32: Int32Array<SharedArrayBuffer>;
-  readonly #at: number;
-  #live: number;
-
-  constructor({ region, offset }: CellPlace) {
-    this.#i32 = region.i32;
-    this.#at = (offset + KEYED.live) >> 2;
-    this.#live = this.#i32[this.#at] ?? 0;
-  }
-
-  get holds(): boolean {
-    return this.#i32[this.#at] === this.#live;
-  }
-
-  endures(): boolean {
-    return this.holds;
-  }
-
-  renew(): void {
-    this.#live = this.#i32[this.#at] ?? 0;
   }
 }

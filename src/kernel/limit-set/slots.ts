@@ -11,8 +11,8 @@ import {
   setSlotCount,
   setSlotsAt,
 } from '../../memory/layout.ts';
-import { awaitStillness } from '../claims.ts';
 import { TAG_BITS } from '../constants.ts';
+import { awaitStillness } from '../records.ts';
 import { type LimitSetEngine, layoutOf } from './cell.ts';
 
 // Recovers the slots of ended threads and processes. A thread has at most one spare slot, which no

@@ -18,7 +18,7 @@ import {
 import type { Region } from '../../memory/region.ts';
 import { checkNumber } from '../../options.ts';
 import { FIRST_SLOT } from '../constants.ts';
-import { type Live, readLive } from '../live-record.ts';
+import { type Live, readLive } from '../records.ts';
 import {
   type Change,
   checkBounds,

@@ -5,10 +5,10 @@ import type { Region } from '../../memory/region.ts';
 import type { EngineResults } from '../bucket/engine.ts';
 import type { LimiterStats, Outcome, Receipt, WordReceipt } from '../bucket/kernel.ts';
 import { window as build } from '../build/modules.ts';
-import { awaitClaims } from '../claims.ts';
 import { ABOVE_ANY_LIMIT, WINDOW_KIND, WINDOW_MOVED, WINDOW_OUTCOME } from '../constants.ts';
 import { Counters } from '../counters.ts';
 import { EngineModule, type Opened } from '../open.ts';
+import { awaitClaims } from '../records.ts';
 import { type Bounds, boundsOf, damagedWord, liveWindow } from './cell.ts';
 import { type Change, checkChange, ringEntries } from './limit.ts';
 
@@ -20,56 +20,6 @@ export interface ClockReader {
   read(): void;
   /** The last reading, in microseconds of the clock. */
   readonly us: number;
-}
-
-/**
- * The lock-free, linearizable operations of a window or log, which cannot reserve ahead. A thread
- * terminated inside an operation leaves memory that other threads can continue with.
- */
-export interface WindowKernel {
-  readonly name: KernelName;
-  /** The most tokens that a window currently admits. */
-  readonly limit: number;
-  /** The limit under which this thread's last call was decided. */
-  readonly metLimit: number;
-  /** The current length of a window in milliseconds. */
-  readonly intervalMs: number;
-  /** Takes `tokens` now, or none. */
-  take(tokens: number, clock: ClockReader): boolean;
-  /**
-   * After a refused {@link take} of this thread, until its next call on any limiter: microseconds
-   * from the last clock reading to the earliest retry that can succeed; Infinity for more than the
-   * limit.
-   */
-  readonly waitUs: number;
-  /** Identifies this thread's last admitted `take`, for {@link cancel}. */
-  receipt(): Receipt;
-  /** Cancels a `take` if none followed it; otherwise its tokens lapse and this returns false. */
-  cancel(receipt: Receipt): boolean;
-  /** Takes all available tokens, at most `tokens`. */
-  drain(tokens: number, clock: ClockReader): number;
-  /** {@link take}; also returns the limiter's state at its instant. */
-  decide(tokens: number, clock: ClockReader): Outcome;
-  /** Microseconds until `tokens` can be taken: 0 for now, Infinity for more than the limit. */
-  timeUntil(tokens: number, clock: ClockReader): number;
-  /** Tokens that can be taken now. */
-  available(clock: ClockReader): number;
-  /** Changes the limit for all threads. */
-  reconfigure(change: Partial<Change>, clock: ClockReader): void;
-  /**
-   * Puts back tokens that this thread took in the current window or slot under the current limit,
-   * and returns their number. Others lapse: all of them in a log.
-   */
-  returnTokens(tokens: number, clock: ClockReader): number;
-  /** Counts so far, or undefined without `stats: true`. */
-  stats(): LimiterStats | undefined;
-}
-
-/** The operations of a `Sometimes` in shared memory. */
-export interface SometimesKernel {
-  readonly name: KernelName;
-  /** Counts a call, and returns whether it is due. */
-  isDue(clock: ClockReader): boolean;
 }
 
 /** A window or log: its kind as a number, and the entries of its ring. */
@@ -150,8 +100,12 @@ function kindOf({ kind, allowDoubleBurst }: Bounds): number {
   return allowDoubleBurst ? WINDOW_KIND.full : WINDOW_KIND.fixed;
 }
 
-/** A window or log on the engine, which does all the work except reading the clock and counting. */
-export class HostedWindow implements WindowKernel {
+/**
+ * The lock-free, linearizable operations of a window or log, which cannot reserve ahead. A thread
+ * terminated inside an operation leaves memory that other threads can continue with. The engine does
+ * all the work except reading the clock and counting.
+ */
+export class HostedWindow {
   readonly name: KernelName;
   readonly #engine: WindowEngine;
   readonly #place: CellPlace;
@@ -263,22 +217,31 @@ export class HostedWindow implements WindowKernel {
     throw damagedWord();
   }
 
+  /**
+   * After a refused {@link take} of this thread, until its next call on any limiter: microseconds
+   * from the last clock reading to the earliest retry that can succeed; Infinity for more than the
+   * limit.
+   */
   get waitUs(): number {
     return this.#engine.windowWaitUs();
   }
 
+  /** The most tokens that a window currently admits. */
   get limit(): number {
     return liveWindow(this.#place, this.#bounds).limit;
   }
 
+  /** The limit under which this thread's last call was decided. */
   get metLimit(): number {
     return this.#engine.windowLimit();
   }
 
+  /** The current length of a window in milliseconds. */
   get intervalMs(): number {
     return liveWindow(this.#place, this.#bounds).intervalMs;
   }
 
+  /** Takes `tokens` now, or none. */
   take(tokens: number, clock: ClockReader): boolean {
     this.#taken = 0;
     // Faster than Math.min, which distinguishes 0 from -0.
@@ -288,6 +251,7 @@ export class HostedWindow implements WindowKernel {
     return isTaken;
   }
 
+  /** Takes all available tokens, at most `tokens`. */
   drain(tokens: number, clock: ClockReader): number {
     const most = Math.min(tokens, ABOVE_ANY_LIMIT);
     const taken = tokens === 0 ? 0 : this.#attempt(1, most, clock, false);
@@ -295,6 +259,7 @@ export class HostedWindow implements WindowKernel {
     return taken;
   }
 
+  /** {@link take}; also returns the limiter's state at its instant. */
   decide(tokens: number, clock: ClockReader): Outcome {
     const n = Math.min(tokens, ABOVE_ANY_LIMIT);
     const allowed = this.#attempt(n, n, clock, true) === n;
@@ -309,6 +274,7 @@ export class HostedWindow implements WindowKernel {
     };
   }
 
+  /** Identifies this thread's last admitted `take`, for {@link cancel}. */
   receipt(): WordReceipt {
     // A call for 0 tokens never reaches the engine.
     if (this.#taken === 0) return NOTHING;
@@ -316,7 +282,9 @@ export class HostedWindow implements WindowKernel {
     return { low, high, costLow: this.#taken, costHigh: 0 };
   }
 
-  cancel({ low, high, costLow }: WordReceipt): boolean {
+  /** Cancels a `take` if none followed it; otherwise its tokens lapse and this returns false. */
+  cancel(receipt: Receipt): boolean {
+    const { low, high, costLow } = receipt as WordReceipt; // this kernel issues no others
     const isUndone = this.#engine.windowCancel(this.#cell, this.#kind, low, high, costLow) !== 0;
     // The tokens can no longer be returned.
     if (isUndone) this.#mine -= costLow;
@@ -334,6 +302,10 @@ export class HostedWindow implements WindowKernel {
     return tokens;
   }
 
+  /**
+   * Puts back tokens that this thread took in the current window or slot under the current limit,
+   * and returns their number. Others lapse: all of them in a log.
+   */
   returnTokens(tokens: number, clock: ClockReader): number {
     clock.read();
     const isKept = this.#kind === WINDOW_KIND.fixed || this.#kind === WINDOW_KIND.sliding;
@@ -351,17 +323,20 @@ export class HostedWindow implements WindowKernel {
     return returned;
   }
 
+  /** Microseconds until `tokens` can be taken: 0 for now, Infinity for more than the limit. */
   timeUntil(tokens: number, clock: ClockReader): number {
     if (tokens === 0) return 0;
     this.#attempt(Math.min(tokens, ABOVE_ANY_LIMIT), 0, clock, true);
     return tokens <= this.#engine.windowLeft() ? 0 : this.waitUs;
   }
 
+  /** Tokens that can be taken now. */
   available(clock: ClockReader): number {
     this.#attempt(0, 0, clock, true);
     return this.#engine.windowLeft();
   }
 
+  /** Changes the limit for all threads. */
   reconfigure(change: Partial<Change>, clock: ClockReader): void {
     for (;;) {
       const { epoch, limit, intervalMs } = liveWindow(this.#place, this.#bounds);
@@ -383,11 +358,12 @@ export class HostedWindow implements WindowKernel {
     }
   }
 
+  /** Counts so far, or undefined without `stats: true`. */
   stats(): LimiterStats | undefined {
     return this.#counters?.sum();
   }
 }
 
-export function openWindow(place: CellPlace, asked: KernelName | undefined): WindowKernel {
+export function openWindow(place: CellPlace, asked: KernelName | undefined): HostedWindow {
   return new HostedWindow(openWindows(place.region, asked), place);
 }

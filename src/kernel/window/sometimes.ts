@@ -11,7 +11,7 @@ import { CELL, SOMETIMES, SOMETIMES_BYTES } from '../../memory/layout.ts';
 import type { Region } from '../../memory/region.ts';
 import { checkNumber } from '../../options.ts';
 import type { Opened } from '../open.ts';
-import { type ClockReader, openWindows, type SometimesKernel, type WindowEngine } from './host.ts';
+import { type ClockReader, openWindows, type WindowEngine } from './host.ts';
 import { clockTicks, MAX_INTERVAL_MS, MAX_WINDOW_LIMIT } from './limit.ts';
 
 /** The conditions for acting on a call; 0 disables one. */
@@ -86,7 +86,7 @@ function readConfiguration({ region, offset }: CellPlace): Configuration {
 }
 
 /** A `Sometimes` on the engine. */
-export class HostedSometimes implements SometimesKernel {
+export class HostedSometimes {
   readonly name: KernelName;
   readonly #engine: WindowEngine;
   readonly #cell: number;
@@ -101,6 +101,7 @@ export class HostedSometimes implements SometimesKernel {
     engine.leaveRegion();
   }
 
+  /** Counts a call, and returns whether it is due. */
   isDue(clock: ClockReader): boolean {
     if (!this.#readsClock) return this.#engine.sometimesDue(this.#cell) !== 0;
     clock.read();
@@ -108,6 +109,6 @@ export class HostedSometimes implements SometimesKernel {
   }
 }
 
-export function openSometimes(place: CellPlace, asked: KernelName | undefined): SometimesKernel {
+export function openSometimes(place: CellPlace, asked: KernelName | undefined): HostedSometimes {
   return new HostedSometimes(openWindows(place.region, asked), place);
 }

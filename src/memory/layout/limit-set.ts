@@ -13,8 +13,8 @@
  *     state      │ version: 61 - S bits │ slot: S bits │ tag: 3 bits │
  *     tag        │ 1: live, 2: in transit, 6: named, 4: free │
  */
-import { LINE_BYTES, RECORD_COUNT, wholeLines } from './cell.ts';
-import { KEYED, keyedRecordsAt } from './keyed.ts';
+import { RECORD_COUNT, wholeLines } from './cell.ts';
+import { KEYED, KEYED_LIMIT_BYTES, KEYED_RECORD, keyedRecordsAt } from './keyed.ts';
 
 /** The most limits of a set. */
 export const MAX_LIMITS = 8;
@@ -24,7 +24,7 @@ export const SET_ENTRY_AT = KEYED.table;
 
 /** Byte offsets in a record, and in a limit of it. The flow is the last rate above 0, the rest
  * the zero-time of a key that was never seen: it is full at first, and follows each change. */
-export const SET_RECORD = { sinceUs: 0, limits: LINE_BYTES } as const;
+export const SET_RECORD = { sinceUs: KEYED_RECORD.sinceUs, limits: KEYED_RECORD.limits } as const;
 export const SET_LIMIT = {
   ticksPerToken: 0,
   capTicks: 8,
@@ -34,7 +34,7 @@ export const SET_LIMIT = {
   rate: 40,
   rest: 48,
 } as const;
-export const SET_LIMIT_BYTES = LINE_BYTES;
+export const SET_LIMIT_BYTES = KEYED_LIMIT_BYTES;
 
 /** Byte offsets in a slot, and from the end of its zero-times. */
 export const SET_SLOT = {

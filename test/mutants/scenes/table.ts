@@ -1,14 +1,10 @@
 import type { Receipt } from '../../../src/kernel/bucket/kernel.ts';
 import { continuous, perInterval, type Schedule } from '../../../src/kernel/bucket/schedule.ts';
 import type { WhenFull } from '../../../src/kernel/constants.ts';
-import {
-  createKeyedCell,
-  type Limits,
-  readTable,
-  tableLimits,
-} from '../../../src/kernel/keyed/cell.ts';
+import { createKeyedCell, readTable, tableLimits } from '../../../src/kernel/keyed/cell.ts';
+import type { KeyedEngine } from '../../../src/kernel/keyed/host.ts';
 import { HostedKeyed } from '../../../src/kernel/keyed/host.ts';
-import type { KeyedEngine } from '../../../src/kernel/keyed/kernel.ts';
+import type { Limits } from '../../../src/kernel/keyed/table-cell.ts';
 import {
   createLimitSetCell,
   type LimitSetEngine,

@@ -179,7 +179,7 @@ function readLive(cell: usize): i64 {
   }
 }
 
-/** Announces that another record may go live from now on: see LimitEpoch in the host's cell.ts. */
+/** Announces that another record may go live from now on: see watchBucket in the host's cell.ts. */
 export function endEpoch(cell: usize, word: i64): void {
   store32(recordAt(cell, (word & INDEX_MASK) as usize) + RECORD_liveEpoch, 0);
 }

@@ -1,21 +1,17 @@
 import { exchange64, load64 } from '../accesses';
-import { NONE } from '../claim';
 import {
   CELL_word,
   EXACT_COUNT_BITS,
   INDEX_BITS,
   INDEX_MASK,
-  START_PLACES,
   WINDOW_KIND_full,
-  WINDOW_OUTCOME_again,
-  WINDOW_OUTCOME_busy,
   WINDOW_OUTCOME_damaged,
 } from '../constants';
 import { beginExchanges, failExchange, word as known } from '../results';
 import {
+  AGAIN,
   bitsIn,
   bitsOf,
-  claimWindowRecord,
   countOf,
   intervalIn,
   intervalTicksOf,
@@ -26,22 +22,17 @@ import {
   knownLimit,
   knownRecord,
   learn,
-  leaveLimit,
+  leaveNext,
   leaveState,
   leaveWait,
-  limitIn,
-  loseGuess,
-  nextWindowEpoch,
   originIn,
-  publishWindowRecord,
   recordOf,
   remember,
-  takenBy,
+  replaceRecord,
   ticksAt,
   unitIn,
   until,
   wordOf,
-  writeWindowRecord,
 } from './record';
 
 // A fixed window in one word: the window's start and its count change together, in one exchange.
@@ -67,8 +58,6 @@ import {
 // limit and count need. The number of its first window depends on the epoch. If the window is
 // over by the old interval or the new one, the change opens the next window, like an admission.
 
-const AGAIN: i32 = WINDOW_OUTCOME_again as i32;
-const BUSY: i32 = WINDOW_OUTCOME_busy as i32;
 const DAMAGED: i32 = WINDOW_OUTCOME_damaged as i32;
 const FULL: i32 = WINDOW_KIND_full as i32;
 
@@ -114,66 +103,48 @@ export function fixedTake(cell: usize, tokens: i32): i32 {
   }
 }
 
-/** Takes tokens at a reading. With `withState`, the state is exact at it: the word did not change around it. */
-export function fixedTakeAt(
-  cell: usize,
+/**
+ * Decides on a word at a reading: returns the tokens to take or AGAIN. With `withState`, the state is
+ * exact at it: the word did not change around it.
+ */
+export function fixedDecide(
   kind: i32,
+  word: i64,
   nowUs: f64,
   least: i32,
   most: i32,
   withState: bool,
-  object: i32,
+  isEarlier: bool,
 ): i32 {
-  beginExchanges();
-  let isEarlier = isKnown(cell);
-  let word = wordOf(cell);
-  while (true) {
-    const named = recordOf(cell, word);
-    if (!isLatest(named) && !learn(named)) {
-      const again = load64(cell + CELL_word);
-      if (again == word) return DAMAGED;
-      word = again;
-      isEarlier = false;
-      continue;
-    }
-    const record = knownRecord;
-    const bits = knownBits;
-    const limit = knownLimit;
-    const unit = unitIn(record);
-    const interval = intervalIn(record);
-    const origin = originIn(record);
-    const units = ticksAt(nowUs, origin) / unit;
-    let start = startOf(word, bits);
-    const isOver = floor(units) - start >= interval;
-    const opens = isOver && (kind != FULL || countAndMark(word, bits) > limit - most);
-    if (!isEarlier && (withState || units < start || (opens && kind == FULL))) return AGAIN;
-    const count = opens ? 0 : countOf(word, bits);
-    const room = max(0, limit - count);
-    const taken = room >= least ? min(room, most) : 0;
-    let next = word + inWord(taken);
-    if (opens && taken != 0) {
-      // Rounded up here and down above, so that a window in whole units is never too short.
-      start = ceil(units);
-      next = ((start as i64) << (bits + 1 + INDEX_BITS)) | inWord(taken) | (word & INDEX_MASK);
-    }
-    // Nothing is written for a refusal. If the word is unchanged, it stands.
-    const seen = taken == 0 ? load64(cell + CELL_word) : exchange64(cell + CELL_word, word, next);
-    if (seen == word) {
-      remember(cell, next, nowUs);
-      if (withState || taken < least) {
-        const untilEnd = until((start + interval) * unit, nowUs, origin);
-        leaveLimit(limit);
-        leaveWait(least > limit ? Infinity : untilEnd);
-        const counted = isOver && !opens ? 0 : count + taken;
-        const fullUs = counted == 0 ? 0 : untilEnd;
-        if (withState) leaveState(max(0, limit - counted), limit, fullUs, untilEnd);
-      }
-      return kind == FULL ? taken : takenBy(object, taken, next, bits);
-    }
-    if (taken != 0) loseGuess(isEarlier, nowUs);
-    isEarlier = false;
-    word = seen;
+  const record = knownRecord;
+  const bits = knownBits;
+  const limit = knownLimit;
+  const unit = unitIn(record);
+  const interval = intervalIn(record);
+  const origin = originIn(record);
+  const units = ticksAt(nowUs, origin) / unit;
+  let start = startOf(word, bits);
+  const isOver = floor(units) - start >= interval;
+  const opens = isOver && (kind != FULL || countAndMark(word, bits) > limit - most);
+  if (!isEarlier && (withState || units < start || (opens && kind == FULL))) return AGAIN;
+  const count = opens ? 0 : countOf(word, bits);
+  const room = max(0, limit - count);
+  const taken = room >= least ? min(room, most) : 0;
+  let next = word + inWord(taken);
+  if (opens && taken != 0) {
+    // Rounded up here and down above, so that a window in whole units is never too short.
+    start = ceil(units);
+    next = ((start as i64) << (bits + 1 + INDEX_BITS)) | inWord(taken) | (word & INDEX_MASK);
   }
+  leaveNext(next);
+  if (withState || taken < least) {
+    const untilEnd = until((start + interval) * unit, nowUs, origin);
+    leaveWait(least > limit ? Infinity : untilEnd);
+    const counted = isOver && !opens ? 0 : count + taken;
+    const fullUs = counted == 0 ? 0 : untilEnd;
+    if (withState) leaveState(max(0, limit - counted), limit, fullUs, untilEnd);
+  }
+  return taken;
 }
 
 /** Whether the window of a word is over at a reading. */
@@ -206,14 +177,20 @@ export function fixedReconfigureAt(
   // Set only if a change opens no window.
   const mark = (word >> (bits + INDEX_BITS)) & 1;
   const newBits = bitsOf(max(newLimit, count));
-  const index = claimWindowRecord(cell);
-  if (index == NONE) return BUSY;
-  const epoch = nextWindowEpoch(cell);
-  const first = epoch % START_PLACES;
   const newUnit = unitOf(newBits);
-  const origin = oldOrigin + (opens ? ticks : start * unit) - (first as f64) * newUnit;
-  writeWindowRecord(cell, index, epoch, newBits, newLimit, newIntervalMs, origin, 0, 0, newUnit);
-  const next =
-    ((((first as i64) << 1) | mark) << (newBits + INDEX_BITS)) | inWord(count) | (index as i64);
-  return publishWindowRecord(cell, word, next, index);
+  const origin = oldOrigin + (opens ? ticks : start * unit);
+  const next = (mark << (newBits + INDEX_BITS)) | inWord(count);
+  return replaceRecord(
+    cell,
+    word,
+    next,
+    true,
+    newBits,
+    newLimit,
+    newIntervalMs,
+    origin,
+    0,
+    0,
+    newUnit,
+  );
 }

@@ -1,6 +1,6 @@
 import { load32, load64, readF64, readI32 } from '../accesses';
 import { highOf, joined, round } from '../arithmetic';
-import { claimRecord, nextEpoch, publishRecord, put32, putF64, release } from '../claim';
+import { claimRecord, nextEpoch, NONE, publishRecord, put32, putF64, release } from '../claim';
 import {
   CELL_word,
   CLAIM_ATTEMPTS,
@@ -9,9 +9,12 @@ import {
   LAST_TICK,
   RECORD_BYTES,
   RECORDS_AT,
+  START_PLACES,
   WINDOW_claims,
   WINDOW_MOVED,
   WINDOW_OUTCOME_again,
+  WINDOW_OUTCOME_busy,
+  WINDOW_OUTCOME_damaged,
   WINDOW_RECORD_bits,
   WINDOW_RECORD_firstSlot,
   WINDOW_RECORD_epoch,
@@ -100,7 +103,10 @@ export function leaveState(count: i32, limit: i32, fullUs: f64, nextUs: f64): vo
 // says when that matters; then the call returns AGAIN, and the host looks at the word before it
 // reads the clock.
 
-const AGAIN: i32 = WINDOW_OUTCOME_again as i32;
+export const AGAIN: i32 = WINDOW_OUTCOME_again as i32;
+const BUSY: i32 = WINDOW_OUTCOME_busy as i32;
+/** The word is damaged, unless it has changed meanwhile: then decide on the new one. */
+export const UNDECIDED: i32 = WINDOW_OUTCOME_damaged as i32;
 const MOVED: i32 = WINDOW_MOVED as i32;
 /** 2^32, and its inverse. */
 const MICROS: f64 = 4294967296;
@@ -116,6 +122,13 @@ export let knownRecord: usize = 0;
 let knownEpoch: i32 = 0;
 export let knownBits: i32 = 0;
 export let knownLimit: i32 = 0;
+
+/** The word after the call that was decided on. */
+export let nextWord: i64 = 0;
+
+export function leaveNext(word: i64): void {
+  nextWord = word;
+}
 
 /** The limiter object that took tokens last, and the window or slot that counts them. */
 let taker: i32 = 0;
@@ -281,20 +294,16 @@ export function epochOf(cell: usize, word: i64): i32 {
   return load32(recordOf(cell, word) + WINDOW_RECORD_epoch);
 }
 
-/** Claims the next free record after the live one. */
-export function claimWindowRecord(cell: usize): i32 {
-  return claimRecord(cell, cell + WINDOW_claims, CLAIM_ATTEMPTS);
-}
-
-export function nextWindowEpoch(cell: usize): i32 {
-  return nextEpoch(cell + WINDOW_sequence);
-}
-
-/** Fills a claimed record. The epoch is written last: 0 means "being written". */
-export function writeWindowRecord(
+/**
+ * Attempts once to put a new record in force by exchanging the word for `next`, in which the record's
+ * number is missing. Returns 0, AGAIN or BUSY. If it `spreads`, the epoch chooses the number of its
+ * first window, so that no word recurs.
+ */
+export function replaceRecord(
   cell: usize,
-  index: i32,
-  epoch: i32,
+  word: i64,
+  next: i64,
+  spreads: bool,
   countBits: i32,
   newLimit: i32,
   intervalMs: f64,
@@ -302,23 +311,25 @@ export function writeWindowRecord(
   firstSlot: f64,
   newShift: f64,
   unitTicks: f64,
-): void {
+): i32 {
+  const index = claimRecord(cell, cell + WINDOW_claims, CLAIM_ATTEMPTS);
+  if (index == NONE) return BUSY;
+  const epoch = nextEpoch(cell + WINDOW_sequence);
+  const first = spreads ? epoch % START_PLACES : 0;
   const at = recordOf(cell, index);
+  // The epoch is written last: 0 means "being written".
   put32(at + WINDOW_RECORD_epoch, 0);
   put32(at + WINDOW_RECORD_bits, countBits);
   putF64(at + WINDOW_RECORD_limit, newLimit);
   putF64(at + WINDOW_RECORD_intervalMs, intervalMs);
-  putF64(at + WINDOW_RECORD_originTicks, origin);
+  putF64(at + WINDOW_RECORD_originTicks, origin - (first as f64) * unitTicks);
   putF64(at + WINDOW_RECORD_firstSlot, firstSlot);
   putF64(at + WINDOW_RECORD_shift, newShift);
   putF64(at + WINDOW_RECORD_unitTicks, unitTicks);
   putF64(at + WINDOW_RECORD_intervalUnits, ceil(intervalTicksOf(intervalMs) / unitTicks));
   put32(at + WINDOW_RECORD_epoch, epoch);
-}
-
-/** Puts a written record in force by exchanging the word, and frees the old one; 0 if it did. */
-export function publishWindowRecord(cell: usize, word: i64, next: i64, index: i32): i32 {
-  const isLive = publishRecord(cell, word, next);
+  const start = (first as i64) << (countBits + 1 + INDEX_BITS);
+  const isLive = publishRecord(cell, word, next | start | (index as i64));
   release(index);
   if (isLive) return 0;
   failExchange();

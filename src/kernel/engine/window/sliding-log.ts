@@ -1,40 +1,25 @@
 import { exchange64, load64 } from '../accesses';
 import { highOf, joined } from '../arithmetic';
-import { NONE } from '../claim';
+import { CELL_word, INDEX_BITS, INDEX_MASK, WINDOW_ring } from '../constants';
+import { word as known } from '../results';
 import {
-  CELL_word,
-  INDEX_BITS,
-  INDEX_MASK,
-  WINDOW_OUTCOME_again,
-  WINDOW_OUTCOME_busy,
-  WINDOW_OUTCOME_damaged,
-  WINDOW_ring,
-} from '../constants';
-import { beginExchanges, word as known } from '../results';
-import {
+  AGAIN,
   bitsIn,
-  claimWindowRecord,
   intervalIn,
-  isKnown,
-  isLatest,
   knownBits,
   knownLimit,
   knownRecord,
-  learn,
-  leaveLimit,
+  leaveNext,
   leaveState,
   leaveWait,
   limitIn,
-  loseGuess,
-  nextWindowEpoch,
+  nextWord,
   originIn,
-  publishWindowRecord,
   recordOf,
-  remember,
+  replaceRecord,
   ticksAt,
+  UNDECIDED,
   until,
-  wordOf,
-  writeWindowRecord,
 } from './record';
 
 // A ring holds the times of the last admissions, in as many places as the log's largest limit, and
@@ -72,10 +57,6 @@ import {
 //
 // The entries of one operation are written in order, by any thread, so if the last one is written,
 // all are.
-
-const AGAIN: i32 = WINDOW_OUTCOME_again as i32;
-const BUSY: i32 = WINDOW_OUTCOME_busy as i32;
-const DAMAGED: i32 = WINDOW_OUTCOME_damaged as i32;
 
 function placeAt(cell: usize, index: i32): usize {
   return cell + WINDOW_ring + (index as usize) * 8;
@@ -202,94 +183,104 @@ function settle(
   return write(cell, places, head, start, wraps ? 1 - mark : mark, pending, earliest);
 }
 
-/** Takes tokens at a reading. */
-export function logTakeAt(
+// What an admission needs after its exchange.
+/** The time of its entries, unless another thread writes them; that of the newest without any. */
+let time: f64 = 0;
+/** The entry that its first one replaces, read before the exchange: of the previous lap. */
+let old: i64 = 0;
+/** The tokens available, and the time of the oldest entry that then counts. */
+let room: i32 = 0;
+let following: f64 = Infinity;
+
+/** Decides on a head at a reading: returns the tokens to take, AGAIN or UNDECIDED. */
+export function logDecide(
   cell: usize,
   places: i32,
+  head: i64,
   nowUs: f64,
   least: i32,
   most: i32,
   withState: bool,
+  isEarlier: bool,
 ): i32 {
-  beginExchanges();
-  let isEarlier = isKnown(cell);
-  let head = wordOf(cell);
-  while (true) {
-    const named = recordOf(cell, head);
-    const isSound = isLatest(named) || learn(named);
-    const record = knownRecord;
-    const bits = knownBits;
-    const limit = knownLimit;
-    const interval = intervalIn(record);
-    const origin = originIn(record);
-    const ticks = ticksAt(nowUs, origin);
-    const due = ticks - interval;
-    // The oldest of the last `limit` entries.
-    const oldest = places - limit;
-    const low = head as i32;
-    const high = highOf(head);
-    const index = indexOf(high, bits);
-    const pending = pendingOf(low, bits);
-    // An index past the ring would read memory outside the log.
-    if (!isSound || index >= places || pending > limit || limit > places) {
-      const again = load64(cell + CELL_word);
-      if (again == head) return DAMAGED;
-      head = again;
-      isEarlier = false;
-      continue;
-    }
-    const mark = markOf(high, bits);
-    if (!isEarlier) {
-      const newest = entryAt(cell, places, index, places - 1);
-      const isLater = !isWritten(newest, index, mark, pending) || timeOf(newest) > ticks;
-      if (withState || isLater) return AGAIN;
-    }
-    let last = settle(cell, limit, places, interval, head, index, mark, pending, ticks);
-    // One entry decides: the newest of the `least` oldest.
-    let entry: i64 = 0;
-    let decisive: f64 = Infinity;
-    if (least > 0 && least <= limit) {
-      entry = entryAt(cell, places, index, oldest + least - 1);
-      decisive = timeOf(entry);
-    }
-    let room = 0;
-    if (withState) room = countUntil(cell, places, due, index, oldest, limit);
-    else if (decisive <= due) {
-      room = least == most ? most : countUntil(cell, places, due, index, oldest, min(most, limit));
-    }
-    const taken = room >= most ? most : room >= least ? room : 0;
-    // When the oldest admission that counts ends; without any, a new one is the oldest.
-    let following: f64 = Infinity;
-    if (withState && room < limit) following = timeOf(entryAt(cell, places, index, oldest + room));
-    let next = head;
-    // Read before the exchange, so it is from the previous lap. It may be the decisive entry.
-    let old: i64 = 0;
-    if (taken != 0) {
-      next = afterTaking(low, high, places, bits, taken);
-      old = oldest + least == 1 ? entry : entryAt(cell, places, index, 0);
-    }
-    // Entries belong to this head only if it is unchanged.
-    const seen = taken == 0 ? load64(cell + CELL_word) : exchange64(cell + CELL_word, head, next);
-    if (seen == head) {
-      remember(cell, next, nowUs);
-      if (taken != 0) {
-        // That is an interval after the decisive entry, as `settle` would make it.
-        last = writeEntry(cell, index, old, mark, max(ticks, last));
-        following = min(following, last);
-        if (taken > 1) last = writeRest(cell, places, next, index, mark, taken, last);
-      }
-      if (withState || taken < least) leaveLimit(limit);
-      if (taken < least) leaveWait(until(decisive + interval, nowUs, origin));
-      if (withState) {
-        const fullUs = max<f64>(0, until(last + interval, nowUs, origin));
-        leaveState(room - taken, limit, fullUs, until(following + interval, nowUs, origin));
-      }
-      return taken;
-    }
-    if (taken != 0) loseGuess(isEarlier, nowUs);
-    isEarlier = false;
-    head = seen;
+  const record = knownRecord;
+  const bits = knownBits;
+  const limit = knownLimit;
+  const interval = intervalIn(record);
+  const origin = originIn(record);
+  const ticks = ticksAt(nowUs, origin);
+  const due = ticks - interval;
+  // The oldest of the last `limit` entries.
+  const oldest = places - limit;
+  const low = head as i32;
+  const high = highOf(head);
+  const index = indexOf(high, bits);
+  const pending = pendingOf(low, bits);
+  // An index past the ring would read memory outside the log.
+  if (index >= places || pending > limit || limit > places) return UNDECIDED;
+  const mark = markOf(high, bits);
+  if (!isEarlier) {
+    const newest = entryAt(cell, places, index, places - 1);
+    const isLater = !isWritten(newest, index, mark, pending) || timeOf(newest) > ticks;
+    if (withState || isLater) return AGAIN;
   }
+  const last = settle(cell, limit, places, interval, head, index, mark, pending, ticks);
+  // One entry decides: the newest of the `least` oldest.
+  let entry: i64 = 0;
+  let decisive: f64 = Infinity;
+  if (least > 0 && least <= limit) {
+    entry = entryAt(cell, places, index, oldest + least - 1);
+    decisive = timeOf(entry);
+  }
+  let available = 0;
+  if (withState) available = countUntil(cell, places, due, index, oldest, limit);
+  else if (decisive <= due) {
+    available =
+      least == most ? most : countUntil(cell, places, due, index, oldest, min(most, limit));
+  }
+  const taken = available >= most ? most : available >= least ? available : 0;
+  if (withState) {
+    room = available;
+    // When the oldest admission that counts ends; without any, a new one is the oldest.
+    following =
+      available < limit ? timeOf(entryAt(cell, places, index, oldest + available)) : Infinity;
+  }
+  if (taken < least) leaveWait(until(decisive + interval, nowUs, origin));
+  if (taken == 0) {
+    time = last;
+    leaveNext(head);
+  } else {
+    // That is an interval after the decisive entry, as `settle` would make it.
+    time = max(ticks, last);
+    // It may be the decisive entry.
+    old = oldest + least == 1 ? entry : entryAt(cell, places, index, 0);
+    leaveNext(afterTaking(low, high, places, bits, taken));
+  }
+  return taken;
+}
+
+/** After the exchange of a head, writes the entries of the admission, and leaves the state. */
+export function logWrite(
+  cell: usize,
+  places: i32,
+  head: i64,
+  nowUs: f64,
+  taken: i32,
+  withState: bool,
+): void {
+  let last = time;
+  if (taken != 0) {
+    const index = indexOf(highOf(head), knownBits);
+    const mark = markOf(highOf(head), knownBits);
+    last = writeEntry(cell, index, old, mark, time);
+    following = min(following, last);
+    if (taken > 1) last = writeRest(cell, places, nextWord, index, mark, taken, last);
+  }
+  if (!withState) return;
+  const interval = intervalIn(knownRecord);
+  const origin = originIn(knownRecord);
+  const fullUs = max<f64>(0, until(last + interval, nowUs, origin));
+  leaveState(room - taken, knownLimit, fullUs, until(following + interval, nowUs, origin));
 }
 
 /** Writes the entries of an admission after its first, which has been written. */
@@ -323,14 +314,9 @@ export function logReconfigureAt(
   const high = highOf(head);
   const index = indexOf(high, bits);
   const pending = pendingOf(low, bits);
-  if (index >= places || pending > limit || limit > places) {
-    return load64(cell + CELL_word) == head ? DAMAGED : AGAIN;
-  }
+  if (index >= places || pending > limit || limit > places) return UNDECIDED;
   const ticks = ticksAt(nowUs, origin);
   settle(cell, limit, places, intervalIn(live), head, index, markOf(high, bits), pending, ticks);
-  const record = claimWindowRecord(cell);
-  if (record == NONE) return BUSY;
-  const epoch = nextWindowEpoch(cell);
-  writeWindowRecord(cell, record, epoch, bits, newLimit, newIntervalMs, origin, 0, 0, 1);
-  return publishWindowRecord(cell, head, advanced(low, high, bits, 2 << bits, record), record);
+  const next = advanced(low, high, bits, 2 << bits, 0);
+  return replaceRecord(cell, head, next, false, bits, newLimit, newIntervalMs, origin, 0, 0, 1);
 }

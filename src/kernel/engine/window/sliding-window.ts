@@ -1,46 +1,34 @@
 import { exchange64, load64 } from '../accesses';
-import { NONE } from '../claim';
 import {
   CELL_word,
   INDEX_BITS,
   INDEX_MASK,
-  WINDOW_OUTCOME_again,
-  WINDOW_OUTCOME_busy,
-  WINDOW_OUTCOME_damaged,
   WINDOW_OUTCOME_newSlot,
   WINDOW_ring,
 } from '../constants';
-import { beginExchanges, failExchange, word as known } from '../results';
+import { failExchange, word as known } from '../results';
 import {
+  AGAIN,
   bitsIn,
-  claimWindowRecord,
   countOf,
   firstSlotIn,
   intervalTicksOf,
   inWord,
-  isKnown,
-  isLatest,
   knownBits,
   knownLimit,
   knownRecord,
-  learn,
-  leaveLimit,
+  leaveNext,
   leaveState,
   leaveWait,
-  limitIn,
-  loseGuess,
-  nextWindowEpoch,
   originIn,
-  publishWindowRecord,
   recordOf,
   remember,
+  replaceRecord,
   shiftIn,
-  takenBy,
   ticksAt,
+  UNDECIDED,
   unitIn,
   until,
-  wordOf,
-  writeWindowRecord,
 } from './record';
 
 // A window of slots. The word (the head) holds the current slot's number and count; a ring holds
@@ -77,9 +65,6 @@ import {
 //
 // A sealed head is opened first, so a slot is kept under the record in which it was sealed.
 
-const AGAIN: i32 = WINDOW_OUTCOME_again as i32;
-const BUSY: i32 = WINDOW_OUTCOME_busy as i32;
-const DAMAGED: i32 = WINDOW_OUTCOME_damaged as i32;
 const NEW_SLOT: i32 = WINDOW_OUTCOME_newSlot as i32;
 
 function sealOf(bits: i32): i64 {
@@ -180,84 +165,64 @@ function openNext(cell: usize, bits: i32, slots: i32, shift: f64, word: i64, now
   exchange64(cell + CELL_word, sealed, wordAt(next, bits, word & INDEX_MASK));
 }
 
-/** Takes tokens at a reading. `kept` is the sum for the slot `keptFor`. */
-export function slidingTakeAt(
+/**
+ * Decides on a word at a reading: returns the tokens to take, or an outcome. `kept` is the sum for
+ * the slot `keptFor`.
+ */
+export function slidingDecide(
   cell: usize,
   slots: i32,
+  word: i64,
   nowUs: f64,
   least: i32,
   most: i32,
   withState: bool,
-  object: i32,
+  isEarlier: bool,
   keptFor: f64,
   kept: f64,
 ): i32 {
-  beginExchanges();
-  let isEarlier = isKnown(cell);
-  let word = wordOf(cell);
-  while (true) {
-    const named = recordOf(cell, word);
-    if (!isLatest(named) && !learn(named)) {
-      const again = load64(cell + CELL_word);
-      if (again == word) return DAMAGED;
-      word = again;
-      isEarlier = false;
-      continue;
-    }
-    const record = knownRecord;
-    const bits = knownBits;
-    const limit = knownLimit;
-    const slotTicks = unitIn(record);
-    const shift = shiftIn(record);
-    const first = firstSlotIn(record) + shift;
-    const origin = originIn(record);
-    const ticks = ticksAt(nowUs, origin);
-    const number = numberOf(word, bits) as f64;
-    if (!isEarlier && (withState || ticks < (number - first) * slotTicks)) return AGAIN;
-    if (isPast(ticks, slotTicks, first, number, bits) || (word & sealOf(bits)) != 0) {
-      openNext(cell, bits, slots, shift, word, numberAt(ticks, slotTicks, first, bits));
-      word = load64(cell + CELL_word);
-      isEarlier = false;
-      continue;
-    }
-    const slot = number - shift;
-    if (slot != keptFor) {
-      remember(cell, word, nowUs);
-      return NEW_SLOT;
-    }
-    const count = countOf(word, bits);
-    const room = ((limit - count) as f64) - kept;
-    const taken = room >= (most as f64) ? most : room >= (least as f64) ? (room as i32) : 0;
-    const endOf = first - shift - slots;
-    // Ring entries read here belong to this head only if the head is unchanged afterwards.
-    if (least > limit) {
-      leaveWait(Infinity);
-    } else if (taken < least) {
-      const age =
-        kept == 0 ? 0 : ageThatLeaves(cell, bits, slots, slot, limit - least - count, kept);
-      leaveWait(until((slot - age - endOf) * slotTicks, nowUs, origin));
-    }
-    if (withState) {
-      const age = taken + count > 0 ? 0 : newestAge(cell, bits, slots, slot);
-      const end = (slot - age - endOf) * slotTicks;
-      const fullUs = age == slots ? 0 : until(end, nowUs, origin);
-      const left = max<f64>(0, room - taken) as i32;
-      const rest = limit - left - 1 - count - taken;
-      const nextAge = kept == 0 ? 0 : ageThatLeaves(cell, bits, slots, slot, rest, kept);
-      const nextEnd = (slot - nextAge - endOf) * slotTicks;
-      leaveState(left, limit, fullUs, until(nextEnd, nowUs, origin));
-    }
-    const next = word + inWord(taken);
-    const seen = taken == 0 ? load64(cell + CELL_word) : exchange64(cell + CELL_word, word, next);
-    if (seen == word) {
-      remember(cell, next, nowUs);
-      if (withState || taken < least) leaveLimit(limit);
-      return takenBy(object, taken, next, bits);
-    }
-    if (taken > 0) loseGuess(isEarlier, nowUs);
-    isEarlier = false;
-    word = seen;
+  const record = knownRecord;
+  const bits = knownBits;
+  const limit = knownLimit;
+  const slotTicks = unitIn(record);
+  const shift = shiftIn(record);
+  const first = firstSlotIn(record) + shift;
+  const origin = originIn(record);
+  const ticks = ticksAt(nowUs, origin);
+  const number = numberOf(word, bits) as f64;
+  if (!isEarlier && (withState || ticks < (number - first) * slotTicks)) return AGAIN;
+  if (isPast(ticks, slotTicks, first, number, bits) || (word & sealOf(bits)) != 0) {
+    openNext(cell, bits, slots, shift, word, numberAt(ticks, slotTicks, first, bits));
+    return UNDECIDED;
   }
+  const slot = number - shift;
+  if (slot != keptFor) {
+    remember(cell, word, nowUs);
+    return NEW_SLOT;
+  }
+  const count = countOf(word, bits);
+  const room = ((limit - count) as f64) - kept;
+  const taken = room >= (most as f64) ? most : room >= (least as f64) ? (room as i32) : 0;
+  const endOf = first - shift - slots;
+  // Ring entries read here belong to this head only if the head is unchanged afterwards.
+  if (least > limit) {
+    leaveWait(Infinity);
+  } else if (taken < least) {
+    const age = kept == 0 ? 0 : ageThatLeaves(cell, bits, slots, slot, limit - least - count, kept);
+    leaveWait(until((slot - age - endOf) * slotTicks, nowUs, origin));
+  }
+  if (withState) {
+    const age = taken + count > 0 ? 0 : newestAge(cell, bits, slots, slot);
+    const end = (slot - age - endOf) * slotTicks;
+    const fullUs = age == slots ? 0 : until(end, nowUs, origin);
+    const left = max<f64>(0, room - taken) as i32;
+    const rest = limit - left - 1 - count - taken;
+    const nextAge = kept == 0 ? 0 : ageThatLeaves(cell, bits, slots, slot, rest, kept);
+    const nextEnd = (slot - nextAge - endOf) * slotTicks;
+    leaveState(left, limit, fullUs, until(nextEnd, nowUs, origin));
+  }
+  leaveNext(word + inWord(taken));
+  return taken;
 }
 
 /** The age of the newest slot that must leave the window before at most `most` of `kept` remain. */
@@ -314,7 +279,7 @@ export function slidingReconfigureAt(
   const newSlotTicks = slotTicksOf(newIntervalMs, slots);
   const moves = newSlotTicks != slotTicks;
   const newNumber = (number as i64) + (moves ? (slots as i64) : 1);
-  if (newNumber >= lastNumber(bits)) return load64(cell + CELL_word) == word ? DAMAGED : AGAIN;
+  if (newNumber >= lastNumber(bits)) return UNDECIDED;
   const kept = moves ? sumBefore(cell, bits, slots, number - shift) : 0;
   const count = (countOf(word, bits) as i64) + (kept as i64);
   const newShift = moves ? shift : shift + 1;
@@ -322,12 +287,12 @@ export function slidingReconfigureAt(
   const begin = max(ticks, (number - first) * slotTicks);
   const origin = moves ? oldOrigin + begin : oldOrigin;
   const firstSlot = moves ? (newNumber as f64) - newShift : first - shift;
-  const index = claimWindowRecord(cell);
-  if (index == NONE) return BUSY;
-  writeWindowRecord(
+  const next = wordAt(newNumber, bits, 0) | (count << INDEX_BITS);
+  return replaceRecord(
     cell,
-    index,
-    nextWindowEpoch(cell),
+    word,
+    next,
+    false,
     bits,
     newLimit,
     newIntervalMs,
@@ -336,6 +301,4 @@ export function slidingReconfigureAt(
     newShift,
     newSlotTicks,
   );
-  const next = wordAt(newNumber, bits, index) | (count << INDEX_BITS);
-  return publishWindowRecord(cell, word, next, index);
 }
