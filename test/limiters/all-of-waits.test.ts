@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import {
   allOf,
+  FixedWindow,
   type Limiter,
   ManualClock,
   Region,
