@@ -22,8 +22,8 @@ const ONE_BY_ONE = [
   'test/integrations/opentelemetry/counted.test.ts',
   'test/integrations/redis/fleet-threads.test.ts',
   'test/kernel/window-threads.test.ts',
-  'test/limiters/{keyed-threads,lease-threads,linearizability,reconfigure-threads}.test.ts',
-  'test/limiters/{limit-set-threads,reconfigure-waits,threads,wait-threads}.test.ts',
+  'test/limiters/{keyed-threads,linearizability,reconfigure-threads}.test.ts',
+  'test/limiters/{reconfigure-waits,threads,wait-threads}.test.ts',
   'test/time/{alarm-thread,ticker-thread}.test.ts',
 ];
 /** Tests that measure intervals, or count what a process holds. They leave processors idle. */
@@ -34,7 +34,7 @@ const APART = [
   'test/integrations/opentelemetry/rate-limiting-sampler.test.ts',
   'test/integrations/redis/{clock-steps,failures,fleet-servers,redis-token-bucket}.test.ts',
   'test/limiters/allocation.test.ts',
-  'test/memory/{handle,handle-travel,region,wasm-memories}.test.ts',
+  'test/memory/{handle,region}.test.ts',
   'test/time/manual-clock.test.ts',
 ];
 const ALL = ['test/**/*.test.ts'];
@@ -48,7 +48,7 @@ const LONG = [
   'test/explorer/nested.test.ts',
   'test/host/{operator-kills,storm}.test.ts',
   'test/integrations/redis/{cluster,failures,fleet-ends,fleet-host,fleet-recovery,fleet-servers,fleet-simulation,fleet-slow,fleet-threads,sentinel}.test.ts',
-  'test/kernel/{killed-changes,keyed-limit-set-kernels,keyed-interleavings,position,position-walks,window-linearity,window-preemption}.test.ts',
+  'test/kernel/{killed-changes,keyed-limit-set-kernels,keyed-interleavings,position,window-preemption}.test.ts',
   'test/limiters/{adaptive-permits-server,killed-threads-bound,leaks}.test.ts',
   'test/memory/many-regions.test.ts',
   'test/package/{bundles,installed,packed-file}.test.ts',
@@ -100,7 +100,7 @@ export default defineConfig({
     // Processes: tests own their worker_threads for themselves.
     pool: 'forks',
     maxConcurrency: 4,
-    setupFiles: ['test/support/few-regions.ts', 'test/support/no-trace.ts'],
+    setupFiles: ['test/support/no-trace.ts'],
     testTimeout: 120_000,
     hookTimeout: 120_000,
     reporters: ['default'],

@@ -1,6 +1,7 @@
 // Builds all outputs from an empty folder. Parts that need nothing of each other run side by side.
-// `--quick` leaves out the check of types. With `--prepare`, `npm ci` builds only what the
-// command runs, for `npm start`; before it packs or publishes, npm builds everything.
+// `--quick`, for tests, leaves out the types and what only makes the library smaller. With `--prepare`,
+// `npm ci` builds only what the command runs, for `npm start`; before it packs or publishes, npm builds
+// everything.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,6 +12,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const isQuick = process.argv.includes('--quick');
 const isCommandOnly = process.argv.includes('--prepare') && process.env.npm_command === 'ci';
 const sources = isQuick ? ['node', 'packaging/transpile.mjs'] : ['npx', 'tsc'];
+const plain = ['node', 'packaging/library.mjs', '--plain'];
 
 /** Runs commands of this project one after another, and throws if one fails. */
 async function inTurn(...commands) {
@@ -28,12 +30,12 @@ for (const folder of ['dist', 'lib']) rmSync(`${ROOT}${folder}`, { recursive: tr
 try {
   await Promise.all([inTurn(script('kernel')), inTurn(script('script'))]);
   if (isCommandOnly) {
-    await inTurn(['node', 'packaging/library.mjs', '--plain'], script('page'));
+    await inTurn(plain, script('page'));
   } else {
     await Promise.all([
       inTurn(sources, script('threads')),
-      inTurn(script('types')),
-      inTurn(script('library'), script('page')),
+      inTurn(...(isQuick ? [] : [script('types')])),
+      inTurn(isQuick ? plain : script('library'), script('page')),
     ]);
   }
 } catch (error) {

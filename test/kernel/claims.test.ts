@@ -1,6 +1,9 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type KernelName, ManualClock, TokenBucket } from '../../src/index.ts';
+import { Board } from '../support/board.ts';
 import { Cell } from '../support/cell.ts';
+import { Crew } from '../support/crew.ts';
+import { KERNEL_MIXES } from '../support/kernels.ts';
 import { Preemption } from '../support/preemption.ts';
 
 const YEAR_MS = 365.25 * 86_400_000;
@@ -130,5 +133,120 @@ describe('a reconfiguration', () => {
     clock.set(0);
     bucket.reconfigure({ rate: 5 });
     expect(bucket.consumeOrDrain(99)).toBe(10);
+  });
+});
+
+const DAY_MS = 86_400_000;
+/** 2^52 ticks are 12.7 days. */
+const RENEWED_AFTER_DAYS = 13;
+
+describe('a record that is 12 days old is renewed', () => {
+  test('once, and the limit stays', () => {
+    const clock = ManualClock.create();
+    const bucket = TokenBucket.create({ rate: 1000, burst: 10, clock });
+    const cell = new Cell(bucket);
+    clock.set(12 * DAY_MS);
+    bucket.tryConsume(10);
+    expect(cell.sequence).toBe(1);
+    clock.set(RENEWED_AFTER_DAYS * DAY_MS);
+    for (let i = 0; i < 5; i++) bucket.tryConsume();
+    expect(cell.sequence).toBe(2);
+    expect([bucket.rate, bucket.burst, bucket.balance()]).toEqual([1000, 10, 5]);
+    expect(cell.claims, 'the records were freed').toBe(0);
+  });
+
+  test.each([
+    ['tokens', 30],
+    ['no tokens', 0],
+    ['debt', -1500],
+  ])('and %s: they are kept', (_, balance) => {
+    const clock = ManualClock.create();
+    const initial = Math.max(0, balance);
+    const bucket = TokenBucket.create({ rate: 0.001, burst: 3000, initial, clock });
+    bucket.acquire(initial - balance);
+    clock.advance(RENEWED_AFTER_DAYS * DAY_MS);
+    expect(bucket.balance()).toBeCloseTo(balance + 1123.2, 6);
+    expect(new Cell(bucket).sequence).toBe(2);
+  });
+
+  test('and fills keep their instants', () => {
+    const clock = ManualClock.create();
+    // 2^52 ticks are 12.7 fills, so every renewal comes shortly before a fill.
+    const limit = { quantum: 5, fillIntervalMs: DAY_MS, burst: 1000 };
+    const bucket = TokenBucket.create({ ...limit, initial: 0, clock });
+    for (let day = 1; day <= 400; day++) {
+      clock.set(DAY_MS * day - 1);
+      expect(bucket.consumeOrDrain(99)).toBe(0);
+      expect(bucket.timeUntil(5)).toBe(1);
+      clock.set(DAY_MS * day);
+      expect(bucket.consumeOrDrain(99)).toBe(5);
+    }
+    expect(new Cell(bucket).sequence).toBeGreaterThan(25);
+  });
+
+  test.each(KERNEL_MIXES)(
+    'by one of four threads that race for it, and no token is lost or created: $mix kernels',
+    async ({ kernels }) => {
+      const THREADS = 4;
+      const clock = ManualClock.create();
+      const bucket = TokenBucket.create({ rate: 0.001, burst: 2000, clock, stats: true });
+      const cell = new Cell(bucket);
+      const board = Board.for(THREADS);
+      const crew = await Crew.of('takers', 'hammer', THREADS);
+      const { handle } = bucket;
+      const done = crew.run({ handle, board: board.buffer, kernels, call: 'tryConsume', n: 1 });
+      let renewals = 0;
+      // A thread that comes too late has begun its own record and discarded it. Compiled renewals
+      // are so short that this hardly ever happens; there, races for tokens suffice.
+      const raced = () =>
+        kernels[0] === 'wasm' ? bucket.stats().failedExchanges > 0 : cell.sequence > 1 + renewals;
+      do {
+        const moves = Array.from({ length: 50 }, () => ++renewals * RENEWED_AFTER_DAYS * DAY_MS);
+        board.walk(...moves);
+        expect(board.admitted).toBe(2000 + Math.floor(renewals * 1123.2 + 1e-6));
+      } while (!raced() && renewals < 1500);
+      board.stop();
+      await done;
+      expect(raced(), `a race was lost in ${renewals} renewals`).toBe(true);
+      expect(cell.claims, 'all records are free').toBe(0);
+    },
+  );
+
+  test('is not renewed if all records are claimed, and the bucket still works', () => {
+    const clock = ManualClock.create();
+    const bucket = TokenBucket.create({ rate: 1000, burst: 10, clock });
+    const cell = new Cell(bucket);
+    cell.claims = 0xff;
+    clock.set(RENEWED_AFTER_DAYS * DAY_MS);
+    expect(bucket.consumeOrDrain(99)).toBe(10);
+    clock.advance(3.5);
+    expect(bucket.consumeOrDrain(99)).toBe(3);
+    expect(cell.sequence).toBe(1);
+    cell.claims = 0;
+    expect(bucket.balance()).toBe(0.5);
+    expect(cell.sequence).toBe(2);
+  });
+
+  const LIMITS = [
+    { rate: 10, burst: 5 },
+    { quantum: 5, fillIntervalMs: 100, burst: 5 },
+  ];
+
+  test.each(LIMITS)('a clock that jumps beyond all ticks is survived or named: %o', (limit) => {
+    for (const kernel of ['wasm', 'atomics'] as const) {
+      for (const us of [Number.POSITIVE_INFINITY, Number.NaN, 1e300, 1e18, -1e300, -Infinity]) {
+        const clock = ManualClock.create();
+        const bucket = TokenBucket.create({ ...limit, clock, kernel });
+        clock.now = () => us;
+        if (us === Infinity || Number.isNaN(us)) {
+          const error = expect.objectContaining({ code: 'ERR_REGION_DAMAGED' });
+          expect(() => bucket.consumeOrDrain(9), `${us}`).toThrow(error);
+          expect(() => bucket.balance(), `${us}`).toThrow(error);
+        } else {
+          expect(bucket.consumeOrDrain(9), `${us}`).toBe(us > 0 ? 5 : 0);
+          expect(bucket.tryConsume(), `${us}`).toBe(false);
+        }
+      }
+    }
   });
 });

@@ -8,7 +8,6 @@ import { Board } from '../support/board.ts';
 import { Crew } from '../support/crew.ts';
 import { Preemption } from '../support/preemption.ts';
 import { Random, SEED } from '../support/random.ts';
-import type { HammerJob } from '../workers/hammer.ts';
 
 const OWN_STRIPES = 64;
 
@@ -48,6 +47,10 @@ describe('stats', () => {
     counts(11, 11.5, 5);
     await bucket.wait(1, { timeoutMs: 0 }).catch(() => undefined);
     counts(12, 11.5, 6);
+    bucket.charge(20);
+    counts(13, 31.5, 6);
+    bucket.charge(0);
+    counts(14, 31.5, 6);
   });
 
   test('count nothing for a query, a return or a reconfiguration', () => {
@@ -163,7 +166,7 @@ describe('stats', () => {
     const { bucket } = counted(50_000);
     for (let i = 0; i < OWN_STRIPES; i++) attach(bucket.handle);
     const board = Board.for(THREADS);
-    const crew = await Crew.start<HammerJob, void>('hammer', THREADS);
+    const crew = await Crew.of('takers', 'hammer', THREADS);
     const { handle } = bucket;
     const done = crew.run({ handle, board: board.buffer, call: 'tryConsume', n: 1 });
     board.walk();

@@ -1,8 +1,9 @@
 import { describe, expect, test, vi } from 'vitest';
+import { Region } from '../../src/index.ts';
 import { LATER, type Receipt } from '../../src/kernel/bucket/kernel.ts';
 import { continuous, type Schedule } from '../../src/kernel/bucket/schedule.ts';
-import { FREE } from '../../src/kernel/constants.ts';
-import { openLimitSetCell } from '../../src/kernel/limit-set/cell.ts';
+import { FREE, type WhenFull } from '../../src/kernel/constants.ts';
+import { createLimitSetCell, openLimitSetCell } from '../../src/kernel/limit-set/cell.ts';
 import { type HostedKeyedLimitSet, openKeyedLimitSet } from '../../src/kernel/limit-set/host.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import {
@@ -20,7 +21,6 @@ import {
 } from '../../src/memory/layout.ts';
 import { slotsOf } from '../support/cell.ts';
 import { Random, SEED } from '../support/random.ts';
-import { createTable } from './keyed-limit-set-table.ts';
 
 const PLACES = freePlaces(1);
 const LIMITS: readonly Schedule[] = [continuous(1, 3), continuous(2, 4)];
@@ -28,9 +28,17 @@ const COUNT = LIMITS.length;
 const DAMAGED = expect.objectContaining({ name: 'HandleError', code: 'ERR_REGION_DAMAGED' });
 const BUSY = expect.objectContaining({ name: 'RateLimitError', code: 'ERR_BUCKET_BUSY' });
 
+/** A table in a region of its own. */
+function createTable(capacity: number, whenFull: WhenFull = 'refuse') {
+  return createLimitSetCell({
+    ...{ schedules: LIMITS, nowUs: 0, capacity, whenFull, stats: true },
+    region: Region.create({ bytes: 2 ** 17 }),
+  });
+}
+
 describe.each(['atomics', 'wasm'] as const)('with the %s kernel', (name) => {
   test('slots go from entry to thread and back, and none is lost', () => {
-    const place = createTable(LIMITS, 4);
+    const place = createTable(4);
     const { region, offset } = place;
     const kernels = Array.from({ length: 3 }, () => openKeyedLimitSet(place, () => 0, name));
     const random = new Random(SEED);
@@ -45,7 +53,7 @@ describe.each(['atomics', 'wasm'] as const)('with the %s kernel', (name) => {
   });
 
   test('threads beyond the kept places share the others, and a free list without slots is an error', () => {
-    const place = createTable(LIMITS, 4);
+    const place = createTable(4);
     const list = (place.offset + freeListAt(8, COUNT)) >> 3;
     const { i64 } = place.region;
     // All places but the last belong to threads that were terminated.
@@ -82,7 +90,7 @@ describe.each(['atomics', 'wasm'] as const)('with the %s kernel', (name) => {
 
   test('a state can name the last slot of a table with a power of two of them, and one more', () => {
     const entries = 256;
-    const place = createTable(LIMITS, entries / 2);
+    const place = createTable(entries / 2);
     const list = (place.offset + freeListAt(entries, COUNT)) >> 3;
     const last = setSlotCount(entries) - 1;
     expect(last).toBe(512);
@@ -99,7 +107,7 @@ describe.each(['atomics', 'wasm'] as const)('with the %s kernel', (name) => {
 
   test('an entry that names no slot is an error, and nothing outside is touched', () => {
     for (const whenFull of ['share', 'refuse'] as const) {
-      const place = createTable(LIMITS, 1, whenFull);
+      const place = createTable(1, whenFull);
       const { i64 } = place.region;
       const kernel = openKeyedLimitSet(place, () => 0, name);
       kernel.seek(1, 1);
@@ -119,7 +127,7 @@ describe.each(['atomics', 'wasm'] as const)('with the %s kernel', (name) => {
   });
 
   test('a free entry that names no slot is an error, and is not given out', () => {
-    const place = createTable(LIMITS, 1);
+    const place = createTable(1);
     const { i64 } = place.region;
     const kernel = openKeyedLimitSet(place, () => 0, name);
     kernel.seek(1, 1);
@@ -133,7 +141,7 @@ describe.each(['atomics', 'wasm'] as const)('with the %s kernel', (name) => {
   });
 
   test('limits that make no sense are an error', () => {
-    const place = createTable(LIMITS, 1);
+    const place = createTable(1);
     const limit = place.offset + setRecordsAt(2) + SET_RECORD.limits;
     const kernel = openKeyedLimitSet(place, () => 0, name);
     kernel.seek(1, 1);
@@ -152,7 +160,7 @@ describe.each(['atomics', 'wasm'] as const)('with the %s kernel', (name) => {
   });
 
   test('the slot of an entry holds a zero-time for each limit', () => {
-    const place = createTable(LIMITS, 1);
+    const place = createTable(1);
     const kernel = openKeyedLimitSet(place, () => 0, name);
     kernel.seek(1, 1);
     expect(kernel.acquire(5e6, 1, 0)).toBe(0);

@@ -4,7 +4,6 @@ import { Board } from '../support/board.ts';
 import { Crew } from '../support/crew.ts';
 import { KERNEL_MIXES } from '../support/kernels.ts';
 import { KINDS } from '../support/kinds.ts';
-import type { HammerJob } from '../workers/hammer.ts';
 
 // Of windows, logs and portions; a flow is more exactly shown by threads.test.ts and the like.
 const FULL_AT_ONCE = KINDS.filter(({ promise }) => promise !== undefined);
@@ -31,7 +30,7 @@ describe.each(FULL_AT_ONCE)('$name on four threads', ({ create }) => {
       const { handle } = limiter;
       if (handle === undefined) throw new Error('no thread can attach to it');
       const board = Board.for(THREADS);
-      const crew = await Crew.start<HammerJob, void>('hammer', THREADS);
+      const crew = await Crew.of('takers', 'hammer', THREADS);
       const job = { handle, board: board.buffer, kernels, call: 'consumeOrDrain', n: 3 } as const;
       const done = crew.run(job);
       board.walk();

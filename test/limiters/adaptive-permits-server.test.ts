@@ -1,7 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { Aimd, Gradient2, type Limit, Vegas } from '../support/netflix-limits.ts';
 import { part, Random, SHARE } from '../support/random.ts';
-import { runServer, type ServerPart, type ServerRun } from '../support/simulated-server.ts';
+import {
+  Aimd,
+  Gradient2,
+  type Limit,
+  runServer,
+  type ServerPart,
+  type ServerRun,
+  Vegas,
+} from '../support/simulated-server.ts';
 
 const COUNT = part(5, 2);
 

@@ -4,7 +4,6 @@ import { describe, expect, it } from 'vitest';
 import {
   allOf,
   FixedWindow,
-  LeakyBucket,
   type Limiter,
   ManualClock,
   Region,
@@ -13,27 +12,9 @@ import {
   TickerClock,
   TokenBucket,
 } from '../../src/index.ts';
-import { perSecondAndMinute } from '../support/altered-part.ts';
 import { Crew } from '../support/crew.ts';
-import { Gate } from '../support/gate.ts';
-import type { SleepJob, Slept } from '../workers/sleeper.ts';
 
 describe('allOf', () => {
-  it('waits for the slowest part', async () => {
-    const clock = ManualClock.create();
-    const quick = TokenBucket.create({ rate: 10, burst: 1, clock, initial: 0 });
-    const slow = LeakyBucket.create({ rate: 2, clock });
-    slow.tryConsume();
-    const both = allOf(quick, slow);
-    expect(both.timeUntil(1)).toBe(500);
-    const wait = both.wait(1, { timeoutMs: 500 });
-    clock.advance(500);
-    await wait;
-    expect(quick.balance()).toBe(0);
-    expect(slow.balance()).toBe(0);
-    expect(both.waitSync(1, { timeoutMs: 499 })).toBe(false);
-  });
-
   /** An empty bucket that delays the other. */
   function heldUp(rate: number) {
     const clock = ManualClock.create();
@@ -46,24 +27,6 @@ describe('allOf', () => {
     };
     return { clock, slow, quick, both, settle };
   }
-
-  it('wakes at its new instant when the limit of the slowest part changes', async () => {
-    const { slow, both, clock, settle } = heldUp(1);
-    let endedMs: number | undefined;
-    const wait = both.wait(2).then(() => {
-      endedMs = clock.nowMs;
-    });
-    await settle(1000); // one token is missing
-    slow.reconfigure({ rate: 10 });
-    await settle(1000);
-    slow.reconfigure({ rate: 4 });
-    for (const ms of [1100, 1249]) await settle(ms);
-    expect(endedMs).toBeUndefined();
-    await settle(1250);
-    expect(endedMs).toBe(1250);
-    await wait;
-    expect(slow.balance()).toBe(0);
-  });
 
   it('waits for the other part once a change has made that the slowest', async () => {
     const { slow, quick, both, clock, settle } = heldUp(1);
@@ -92,9 +55,8 @@ describe('allOf', () => {
     async (call) => {
       const slow = TokenBucket.create({ rate: 1e-6, burst: 10, initial: 0 });
       const quick = TokenBucket.create({ rate: 1000, burst: 10 });
-      const crew = await Crew.start<SleepJob, Slept>('sleeper', 1);
-      const job = { handle: quick.handle, also: slow.handle, call, waits: 2 };
-      const done = crew.run({ ...job, ended: new Gate().buffer });
+      const crew = await Crew.of('clocked', 'sleep', 1);
+      const done = crew.run({ handle: quick.handle, also: slow.handle, call, waits: 2 });
       slow.reconfigure({ rate: 1e6 });
       await done;
       expect(slow.balance()).toBeLessThanOrEqual(10);
@@ -152,21 +114,6 @@ describe('allOf', () => {
       expect(allOf(bucket, copied(bucket), copied(bucket)).tryConsume()).toBe(true);
     }
     ticker.dispose();
-  });
-
-  it('waits while a part is paused, and goes on when it is not', async () => {
-    const { clock, perSecond, perMinute, both } = perSecondAndMinute();
-    perSecond.tryConsume(10);
-    perSecond.reconfigure({ rate: 0 });
-    perMinute.reconfigure({ rate: 0 });
-    expect(both.waitSync(1, { timeoutMs: 1e9 })).toBe(false);
-    const wait = both.wait();
-    perSecond.reconfigure({ rate: 10 });
-    await setImmediate();
-    clock.advance(100);
-    await wait;
-    expect(perMinute.balance()).toBe(99);
-    await expect(both.wait(11)).rejects.toMatchObject({ code: 'ERR_EXCEEDS_BURST' });
   });
 
   it('waits while a window admits nothing', async () => {

@@ -1,6 +1,11 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ManualClock, type Reservation, TokenBucket } from '../../src/index.ts';
+import { BUCKET } from '../../src/memory/layout.ts';
+import { mostBeyond } from '../oracle/bound.ts';
+import { claimRecords } from '../support/cell.ts';
 import { PROMISING, type Promising } from '../support/promising.ts';
+import { SEED } from '../support/random.ts';
 
 function reserved(bucket: Promising, n: number): Reservation {
   const reservation = bucket.reserve(n);
@@ -9,47 +14,11 @@ function reserved(bucket: Promising, n: number): Reservation {
 }
 
 describe('cancelling', () => {
-  test('the latest reservation returns exactly what it took', () => {
-    const clock = ManualClock.create();
-    const bucket = TokenBucket.create({ rate: 10, burst: 20, clock });
-    const reservation = reserved(bucket, 15);
-    expect(bucket.balance()).toBe(5);
-    expect(reservation.cancel()).toBe(true);
-    expect(bucket.balance()).toBe(20);
-  });
-
-  test('all reservations, latest first, returns everything', () => {
-    const clock = ManualClock.create();
-    const bucket = TokenBucket.create({ rate: 10, burst: 20, clock });
-    const stack = [7, 20, 1, 13].map((n) => reserved(bucket, n));
-    expect(bucket.balance()).toBe(-21);
-    for (const reservation of stack.reverse()) expect(reservation.cancel()).toBe(true);
-    expect(bucket.balance()).toBe(20);
-  });
-
-  test('a reservation that later ones depend on returns nothing, and moves none of them', () => {
-    const clock = ManualClock.create();
-    const bucket = TokenBucket.create({ rate: 10, burst: 20, initial: 0, clock });
-    const first = reserved(bucket, 5);
-    const second = reserved(bucket, 5);
-    expect(first.cancel()).toBe(false);
-    expect(second.waitMs).toBe(1000);
-    expect(bucket.balance()).toBe(-10);
-  });
-
   test('twice returns the tokens once', () => {
     const bucket = TokenBucket.create({ rate: 10, burst: 20, clock: ManualClock.create() });
     const reservation = reserved(bucket, 5);
     expect(reservation.cancel()).toBe(true);
     bucket.tryConsume(5);
-    expect(reservation.cancel()).toBe(false);
-    expect(bucket.balance()).toBe(15);
-  });
-
-  test('a reservation made under another limit returns nothing', () => {
-    const bucket = TokenBucket.create({ rate: 10, burst: 20, clock: ManualClock.create() });
-    const reservation = reserved(bucket, 5);
-    bucket.reconfigure({ rate: 20 });
     expect(reservation.cancel()).toBe(false);
     expect(bucket.balance()).toBe(15);
   });
@@ -151,5 +120,167 @@ describe('tokens that nobody uses', () => {
     controller.abort(new Error('enough'));
     await expect(wait).rejects.toThrow('enough');
     expect(bucket.balance()).toBe(3);
+  });
+});
+
+const BURST = 5;
+const RATE = 10;
+
+interface Use {
+  readonly takenUs: number;
+  readonly n: number;
+  /** When it was used, or returned. */
+  atUs: number;
+  isReturned: boolean;
+}
+
+/** Whether a reservation can be cancelled after a return: while others wait, and if nobody does. */
+const CANCELS: readonly (readonly [string, boolean, boolean])[] = [
+  ['TokenBucket', true, false],
+  ['LeakyBucket', true, false],
+  ['LimitSet', true, true],
+  ['key of a KeyedLimitSet', true, true],
+  ['key of a KeyedTokenBucket', false, false],
+];
+
+// docs/guide.md: "All features of a bucket work: waits in order"
+test.each(CANCELS)('a reservation of a %s after tokens were returned', (name, inDebt, atOnce) => {
+  const cancelled = [0, 5].map((left) => {
+    const clock = ManualClock.create();
+    clock.advance(1000);
+    const made = PROMISING[name]?.make([{ rate: RATE, burst: BURST }], clock, 'wasm');
+    if (made === undefined) throw new Error(name);
+    const { limiter } = made;
+    clock.advance(1000);
+    limiter.consumeOrDrain(BURST - left);
+    const reservation = limiter.reserve(3, { maxWaitMs: 1000 });
+    limiter.returnTokens(1);
+    return reservation?.cancel();
+  });
+  expect(cancelled).toEqual([inDebt, atOnce]);
+});
+
+describe.each(['wasm', 'atomics'] as const)('returned tokens, with kernel %s,', (kernel) => {
+  // docs/guide.md: "Waiting callers move up, in order."
+  test('wake the next in line at once, on all threads', async () => {
+    const clock = ManualClock.create();
+    const bucket = TokenBucket.create({ rate: 1, burst: 1, clock, kernel });
+    const other = TokenBucket.attach(structuredClone(bucket.handle));
+    bucket.tryConsume();
+    const order: string[] = [];
+    const waits = [
+      other.wait().then(() => order.push('first')),
+      bucket.wait().then(() => order.push('second')),
+    ];
+    bucket.returnTokens(1);
+    await waits[0];
+    expect(order).toEqual(['first']);
+    expect(bucket.acquire(1)).toBe(2000);
+    clock.advance(1000);
+    await Promise.all(waits);
+  });
+
+  test('let two act at one instant no more: rate 1, burst 1, take, reserve, return', () => {
+    const clock = ManualClock.create();
+    const bucket = TokenBucket.create({ rate: 1, burst: 1, clock, kernel });
+    bucket.tryConsume();
+    const first = bucket.reserve();
+    bucket.returnTokens(1);
+    const second = bucket.reserve();
+    expect([first?.dueUs, second?.dueUs]).toEqual([0, 1_000_000]);
+  });
+
+  test('go to later callers if terminated threads hold every record', () => {
+    const clock = ManualClock.create();
+    const bucket = TokenBucket.create({ rate: 1, burst: 5, clock, kernel });
+    const { memory, offset } = bucket.handle;
+    const buffer = 'buffer' in memory ? memory.buffer : memory;
+    claimRecords(buffer, offset + BUCKET.claims, 255);
+    bucket.charge(7);
+    const waiting = bucket.reserve(1);
+    bucket.returnTokens(2);
+    expect([waiting?.dueUs, bucket.balance()]).toEqual([3_000_000, -1]);
+    bucket.returnTokens(3);
+    expect(bucket.balance()).toBe(2);
+  });
+
+  test('do not keep the latest reservation from being cancelled', () => {
+    const clock = ManualClock.create();
+    const bucket = TokenBucket.create({ rate: 1, burst: 5, clock, kernel });
+    bucket.tryConsume(5);
+    const [first, latest] = [bucket.reserve(2), bucket.reserve(2)];
+    bucket.returnTokens(1);
+    expect(first?.cancel()).toBe(false);
+    expect(latest?.cancel()).toBe(true);
+    expect(bucket.balance()).toBe(-1);
+    expect(latest?.cancel()).toBe(false);
+  });
+
+  test('leave the stock of a lease where it is', () => {
+    const clock = ManualClock.create();
+    const bucket = TokenBucket.create({ rate: 1, burst: 20, clock, kernel });
+    const lease = bucket.lease({ size: 10 });
+    lease.tryConsume();
+    bucket.charge(30);
+    bucket.returnTokens(1);
+    expect(lease.tryConsume()).toBe(true);
+    expect(lease.stock).toBe(8);
+    bucket.reconfigure({ rate: 2 });
+    expect(lease.tryConsume()).toBe(false);
+    expect(lease.stock).toBe(0);
+  });
+
+  test('keep the bound for used tokens, except for those taken before the interval', () => {
+    const step = fc.record({
+      ms: fc.constantFrom(0, 0, 10, 100, 350),
+      n: fc.integer({ min: 1, max: BURST }),
+      what: fc.constantFrom('reserve', 'reserve', 'take', 'return'),
+    });
+    const property = fc.property(fc.array(step, { maxLength: 80, size: 'max' }), (steps) => {
+      const clock = ManualClock.create();
+      const bucket = TokenBucket.create({ rate: RATE, burst: BURST, clock, kernel });
+      const uses: Use[] = [];
+      const waiting: { readonly use: Use; readonly reservation: Reservation }[] = [];
+      const advanceTo = (us: number) => {
+        for (let next = waiting[0]; next !== undefined; next = waiting[0]) {
+          const { dueUs } = next.reservation;
+          for (const { reservation } of waiting) {
+            expect(reservation.dueUs).toBeGreaterThanOrEqual(dueUs);
+          }
+          if (dueUs > us) break;
+          next.use.atUs = Math.max(dueUs, clock.now());
+          clock.set(next.use.atUs / 1000);
+          waiting.shift();
+        }
+        clock.set(Math.max(us, clock.now()) / 1000);
+      };
+      for (const { ms, n, what } of steps) {
+        advanceTo(clock.now() + ms * 1000);
+        const nowUs = clock.now();
+        const use = { takenUs: nowUs, n, atUs: nowUs, isReturned: false };
+        if (what === 'take' && bucket.tryConsume(n)) uses.push(use);
+        if (what === 'reserve') {
+          const reservation = bucket.reserve(n);
+          if (reservation === undefined) throw new Error('refused');
+          uses.push(use);
+          if (reservation.waitMs > 0) waiting.push({ use, reservation });
+        }
+        if (what !== 'return') continue;
+        const unused = uses.findLast(
+          (one) => !one.isReturned && waiting.every(({ use }) => use !== one),
+        );
+        if (unused === undefined) continue;
+        unused.isReturned = true;
+        unused.atUs = nowUs;
+        bucket.returnTokens(unused.n);
+      }
+      advanceTo(clock.now() + 1e9);
+      expect(waiting).toEqual([]);
+      const used = uses.filter(({ isReturned }) => !isReturned);
+      const returned = uses.filter(({ isReturned }) => isReturned);
+      const { beyond, text } = mostBeyond(used, [{ atUs: 0, rate: RATE }], returned);
+      expect(beyond, text).toBeLessThanOrEqual(BURST + 1e-6);
+    });
+    fc.assert(property, { seed: SEED, numRuns: 200 });
   });
 });

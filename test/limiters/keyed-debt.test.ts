@@ -8,19 +8,10 @@ import {
 } from '../../src/index.ts';
 
 describe.each(['wasm', 'atomics'] as const)('a key, with kernel %s,', (kernel) => {
-  const made = (whenFull: 'share' | 'refuse' | 'admit' = 'share', capacity = 100) => {
+  const made = (capacity = 100) => {
     const clock = ManualClock.create();
-    const limit = { rate: 10, burst: 5, capacity, whenFull };
+    const limit = { rate: 10, burst: 5, capacity };
     return { clock, table: KeyedTokenBucket.create({ ...limit, clock, kernel, stats: true }) };
-  };
-
-  /** A table whose only two entries have keys in debt. */
-  const full = (whenFull: 'share' | 'refuse' | 'admit') => {
-    const { clock, table } = made(whenFull, 1);
-    for (const key of ['a', 'b', 'c', 'd', 'e', 'f']) table.charge(key, 50);
-    const placeless = ['a', 'b', 'c', 'd', 'e', 'f'].filter((key) => !table.block(key, 1));
-    expect(placeless.length).toBeGreaterThan(0);
-    return { clock, table, key: placeless[0] ?? '' };
   };
 
   test('is charged beyond its burst, seen before or not', () => {
@@ -39,7 +30,7 @@ describe.each(['wasm', 'atomics'] as const)('a key, with kernel %s,', (kernel) =
   });
 
   test('keeps its entry while it is in debt, however full the table is', () => {
-    const { clock, table } = made('share', 4);
+    const { clock, table } = made(4);
     table.charge('ann', 1000);
     for (let i = 0; i < 200; i++) {
       table.tryConsume(i);
@@ -56,19 +47,6 @@ describe.each(['wasm', 'atomics'] as const)('a key, with kernel %s,', (kernel) =
     expect([table.balance('ann'), table.balance('bob')]).toEqual([-4, 4]);
     expect(table.for('bob').settle(1, 2)).toBe(0);
     expect(table.balance('bob')).toBe(3);
-  });
-
-  test('is refused while it is blocked, then refills from nothing', () => {
-    const { clock, table } = made();
-    table.tryConsume('ann');
-    expect(table.block('ann', 1000)).toBe(true);
-    expect([table.tryConsume('ann'), table.available('ann')]).toEqual([false, 0]);
-    expect(table.timeUntil('ann', 1)).toBeCloseTo(1100);
-    clock.advance(1000);
-    expect(table.available('ann')).toBe(0);
-    clock.advance(100);
-    expect(table.tryConsume('ann')).toBe(true);
-    expect(table.tryConsume('ann')).toBe(false);
   });
 
   test.each(['one limit', 'two limits'])(
@@ -108,14 +86,6 @@ describe.each(['wasm', 'atomics'] as const)('a key, with kernel %s,', (kernel) =
     expect(counted.block('ann', 1e11)).toBe(true);
     clock.advance(least - 1000);
     expect(counted.tryConsume('ann')).toBe(false);
-  });
-
-  test('that is blocked before its first call is refused, too', () => {
-    const { table } = made();
-    expect(table.for('eve').block(60_000)).toBe(true);
-    expect(table.timeUntil('eve', 0)).toBeCloseTo(60_000);
-    expect(table.tryConsume('eve')).toBe(false);
-    expect(table.tryConsume('ann')).toBe(true);
   });
 
   test('is never unblocked by a shorter block, and stays in a longer debt', () => {
@@ -165,16 +135,6 @@ describe.each(['wasm', 'atomics'] as const)('a key, with kernel %s,', (kernel) =
     expect(table.balance('ann')).toBe(5);
     table.reset('never seen');
     expect(table.stats().entries).toBe(0);
-  });
-
-  test('without a place shares a debt, or has none', () => {
-    const shared = full('share');
-    expect(shared.table.charge(shared.key, 1000)).toBeGreaterThan(90_000);
-    for (const whenFull of ['refuse', 'admit'] as const) {
-      const { table, key } = full(whenFull);
-      expect(table.charge(key, 1000)).toBe(0);
-      expect(table.tryConsume(key)).toBe(whenFull === 'admit');
-    }
   });
 
   test('of an unlimited table owes nothing, and cannot be blocked', () => {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import {
   allOf,
   attach,
@@ -16,9 +16,9 @@ const CAPACITY = 7;
 /** More keys than the table's capacity, so that entries are constantly reclaimed. */
 const KEYS = ['', '1', 1, 1n, '__proto__', 'a', 'b', 'c', -1, 2n ** 70n, '\ud800', '\ud801'];
 
-function table(clock: ManualClock, whenFull: 'share' | 'refuse' | 'admit' = 'share') {
+function table(clock: ManualClock) {
   const options = { limit: LIMIT, intervalMs: INTERVAL_MS, capacity: CAPACITY };
-  return KeyedFixedWindow.create({ ...options, whenFull, clock });
+  return KeyedFixedWindow.create({ ...options, clock });
 }
 
 const act = fc.record({
@@ -58,16 +58,7 @@ test('a full window admits the next tokens when the next window starts, and list
   expect(made.for('ann').consumeOrDrain(9)).toBe(3);
 });
 
-test('an idle hour adds nothing', () => {
-  const clock = ManualClock.create();
-  const made = table(clock);
-  made.consumeOrDrain('ann', 1);
-  clock.advance(3_600_000);
-  expect(made.consumeOrDrain('ann', 99)).toBe(LIMIT);
-  expect(made.consumeOrDrain('ann', 99)).toBe(0);
-});
-
-test('waits end with the next window, and keep their key while the table serves others', async () => {
+test('a wait keeps its key while the table serves others', async () => {
   const clock = ManualClock.create();
   const made = table(clock);
   made.consumeOrDrain('ann', LIMIT);
@@ -76,30 +67,6 @@ test('waits end with the next window, and keep their key while the table serves 
   clock.advance(INTERVAL_MS);
   await waiting;
   expect([made.available('ann'), made.available('ben')]).toEqual([LIMIT - 2, LIMIT]);
-  await expect(made.wait('ann', 2, { timeoutMs: 9 })).rejects.toMatchObject({
-    code: 'ERR_RATE_LIMIT_TIMEOUT',
-  });
-  await expect(made.wait('ann', 4)).rejects.toMatchObject({ code: 'ERR_EXCEEDS_BURST' });
-  const aborted = made.wait('ann', 2, { signal: AbortSignal.abort('enough') });
-  await expect(aborted).rejects.toBe('enough');
-  expect(made.available('ann')).toBe(1);
-});
-
-test('the callers of a key form one line', async () => {
-  const clock = ManualClock.create();
-  const made = table(clock);
-  made.consumeOrDrain('ann', LIMIT);
-  const order: number[] = [];
-  const waits = [2, 1, 2].map((n, i) => made.wait('ann', n).then(() => order.push(i)));
-  const [ben, ann] = [made.for('ben'), made.for('ann')];
-  expect([made.waiting, ann.waiting, ben.waiting, made.stats().waiting]).toEqual([3, 3, 0, 3]);
-  await expect(ann.wait(1, { maxWaiting: 3 })).rejects.toMatchObject({ code: 'ERR_QUEUE_FULL' });
-  clock.advance(INTERVAL_MS);
-  await Promise.all(waits.slice(0, 2));
-  expect([order, made.waiting]).toEqual([[0, 1], 1]);
-  clock.advance(INTERVAL_MS);
-  await waits[2];
-  expect([order, made.waiting, made.available('ann')]).toEqual([[0, 1, 2], 0, 1]);
 });
 
 test('allOf takes a window of a key back if a later part refuses', () => {
@@ -109,26 +76,6 @@ test('allOf takes a window of a key back if a later part refuses', () => {
   expect(allOf(ann, none).tryConsume(2)).toBe(false);
   expect(ann.available()).toBe(LIMIT);
   expect(allOf(ann, ann).limit).toBe(1);
-});
-
-test('a charge uses later windows, a block lasts to the next window, and a reset ends both', () => {
-  const clock = ManualClock.create();
-  const made = table(clock);
-  expect(made.charge('ann', 2)).toBe(0);
-  expect(made.charge('ann', 5)).toBeCloseTo(2 * INTERVAL_MS);
-  clock.advance(2 * INTERVAL_MS);
-  expect(made.available('ann')).toBe(2 * LIMIT + 3 - 7);
-  expect(made.block('ann', 0.5 * INTERVAL_MS)).toBe(true);
-  expect(made.timeUntil('ann', 1)).toBeCloseTo(INTERVAL_MS);
-  made.block('ann', INTERVAL_MS); // ends as the next window starts
-  expect(made.timeUntil('ann', LIMIT)).toBeCloseTo(INTERVAL_MS);
-  made.block('ann', 1.5 * INTERVAL_MS);
-  expect(made.timeUntil('ann', LIMIT)).toBeCloseTo(2 * INTERVAL_MS);
-  made.block('ann', 1); // shorter
-  expect(made.timeUntil('ann', LIMIT)).toBeCloseTo(2 * INTERVAL_MS);
-  made.tryConsume('ben');
-  made.reset('ann');
-  expect([made.available('ann'), made.available('ben')]).toEqual([LIMIT, LIMIT - 1]);
 });
 
 test.each(['wasm', 'atomics'] as const)(
@@ -184,22 +131,6 @@ test('the longest block of the longest window ends, and a clock without a readin
   expect(made.consumeOrDrain('ben', 1000)).toBe(100);
   nowUs = Number.NaN;
   expect(made.tryConsume('ben')).toBe(false);
-});
-
-describe('a key that finds no place', () => {
-  test.each([
-    ['share', [true, true, true, false]],
-    ['refuse', [false, false, false, false]],
-    ['admit', [true, true, true, true]],
-  ] as const)('%s', (whenFull, answers) => {
-    const clock = ManualClock.create();
-    const options = { limit: 1, intervalMs: 10, capacity: 1, whenFull, clock };
-    const made = KeyedFixedWindow.create({ ...options, limit: 3 });
-    made.tryConsume('ann');
-    made.tryConsume('ben');
-    expect(answers.map((_, i) => made.tryConsume(i % 2 === 0 ? 'cid' : 'dan'))).toEqual(answers);
-    expect(made.stats().shared).toBe(4);
-  });
 });
 
 test('other threads attach by its handle, and no other class does', () => {

@@ -6,20 +6,21 @@ import {
   KeyedFixedWindow,
   KeyedLimitSet,
   KeyedTokenBucket,
+  LimitSet,
   ManualClock,
   REFUSED,
   type Reservation,
 } from '../../src/index.ts';
 import { type Taken, toNumber } from '../oracle/calls.ts';
 import type { Limit } from '../oracle/contents.ts';
-import { type KeyCalls, type Keys, SetKeys, TierKeys } from '../oracle/keys.ts';
+import { type KeyCalls, type Keys, OneSet, SetKeys, TierKeys } from '../oracle/keys.ts';
 import { LimitSetOracle, type RateLimit } from '../oracle/limit-set.ts';
 import { expectClose, expectSame } from '../support/quick.ts';
 import { part, SEED } from '../support/random.ts';
 import type { Rational } from '../support/rational.ts';
 
 type Key = string | number | bigint;
-type Table = KeyedTokenBucket | KeyedLimitSet | KeyedFixedWindow;
+type Table = KeyedTokenBucket | KeyedLimitSet | KeyedFixedWindow | LimitSet;
 
 interface Kind {
   readonly name: string;
@@ -54,18 +55,7 @@ type Name = (typeof CALLS | typeof ENDS | typeof WAITS)[number] | 'reconfigure' 
 const FEW_KEYS = ['a', 'a', 'a', 'b', 1, 2n, ''] as const;
 /** More keys than the table's capacity, so that entries are constantly reclaimed. */
 const MANY_KEYS = [
-  '',
-  '1',
-  1,
-  1n,
-  '__proto__',
-  'a',
-  'b',
-  'c',
-  -1,
-  2n ** 70n,
-  '\ud800',
-  '\ud801',
+  ...(['', '1', 1, 1n, '__proto__', 'a', 'b', 'c', -1, 2n ** 70n, '\ud800', '\ud801'] as const),
 ] as const;
 
 function every(tokenUs: number, burst: number): RateLimit {
@@ -126,6 +116,20 @@ const KINDS: readonly Kind[] = [
     acts: [...CALLS, ...WAITS, ...ENDS, 'reconfigure'],
   },
   {
+    name: 'LimitSet, as a table of one key',
+    limits: [
+      ...[every(256, 4), every(64, 12), every(1024, 20), every(512, 6)],
+      ...[every(128, 40), every(2048, 16), every(256, 8), every(32, 5)],
+    ],
+    tiers: [undefined],
+    make: (limits, { capacity: _, ...options }) =>
+      LimitSet.create({ ...several(limits), ...options }),
+    change: (table, limits) => (table as LimitSet).reconfigure(several(limits)),
+    oracle: (limits, nowUs) => new OneSet(limits as readonly RateLimit[], nowUs),
+    ...{ keys: ['a'], capacity: 1, furthest: 4, pauses: true },
+    acts: [...CALLS, ...WAITS, 'reconfigure'],
+  },
+  {
     name: 'KeyedFixedWindow',
     limits: [perWindow(4), perWindow(10)],
     tiers: [undefined, 'pro'],
@@ -155,14 +159,15 @@ interface KeyLimiter {
   timeUntil(n: number): number;
 }
 
-/** Every call names the key, and its options the tier. */
+/** Every call of a table names the key, and its options the tier. */
 function callsOf(table: Table, key: Key, tier: string | undefined): KeyLimiter {
   const methods = table as unknown as Record<string, (...args: unknown[]) => unknown>;
+  const named = table instanceof LimitSet ? [] : [key];
   const get = (_: object, name: string) => {
     return (...args: unknown[]) => {
       const isOfAll = tier === undefined || name === 'block' || name === 'reset';
       const given = typeof args.at(-1) === 'object' ? (args.pop() as object) : {};
-      return methods[name]?.(key, ...args, isOfAll ? given : { ...given, tier });
+      return methods[name]?.(...named, ...args, isOfAll ? given : { ...given, tier });
     };
   };
   return new Proxy({}, { get }) as KeyLimiter; // the methods of a table
@@ -391,7 +396,7 @@ describe.each(KINDS.filter(({ forgetful }) => forgetful))('a small $name', (kind
         expect(calls.acquire(n, maxWaitUs)).toBeDefined();
         if (n > 0) named.set(key, tier);
       }
-      reclaimed += made.stats().reclaimed;
+      if (!(made instanceof LimitSet)) reclaimed += made.stats().reclaimed;
     });
     fc.assert(property, RUNS);
     expect(reclaimed).toBeGreaterThan(0);

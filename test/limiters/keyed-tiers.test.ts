@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { attach, KeyedFixedWindow, KeyedTokenBucket, ManualClock } from '../../src/index.ts';
+import { settled } from '../support/settled.ts';
 
 const TIERS = { pro: { rate: 20, burst: 100 }, odd: { rate: 7, burst: 3 } };
 
@@ -27,32 +28,6 @@ test('rates with a common multiple are exact, however many tokens are taken one 
   expect(taken).toBe(3 + 7 * 1000);
 });
 
-test('what a key used stays used under another tier, in both directions', () => {
-  const clock = ManualClock.create();
-  const made = create(clock);
-  const pro = { tier: 'pro' };
-  made.consumeOrDrain('ann', 10);
-  expect([made.available('ann'), made.available('ann', pro)]).toEqual([0, 90]);
-  expect(made.consumeOrDrain('ann', 15, pro)).toBe(15);
-  expect([made.balance('ann'), made.balance('ann', pro)]).toEqual([-15, 75]);
-  // It fills at the rate of the tier that it named last.
-  clock.advance(1000);
-  expect([made.balance('ann'), made.balance('ann', pro)]).toEqual([5, 95]);
-});
-
-test('tokens that are promised under one tier come first under another', () => {
-  const clock = ManualClock.create();
-  const made = create(clock);
-  made.consumeOrDrain('ann', 10);
-  const reserved = made.reserve('ann', 5);
-  expect(reserved?.waitMs).toBe(5000);
-  expect(made.timeUntil('ann', 1, { tier: 'pro' })).toBe(5050);
-  expect(made.acquire('ann', 1, Infinity, { tier: 'pro' })).toBe(5050);
-  expect(reserved?.dueUs).toBe(clock.now() + 5_000_000);
-  clock.advance(5050);
-  expect([made.balance('ann', { tier: 'pro' }), made.balance('ann')]).toEqual([0, -90]);
-});
-
 test('a clock without a reading changes nothing', () => {
   const made = create(ManualClock.create());
   const now = made.clock.now.bind(made.clock);
@@ -62,25 +37,6 @@ test('a clock without a reading changes nothing', () => {
   );
   made.clock.now = now;
   expect([made.rate, made.consumeOrDrain('ann', 1000)]).toEqual([1, 10]);
-});
-
-test('callers that wait keep their order, and a faster rate serves them sooner', async () => {
-  const clock = ManualClock.create();
-  const made = KeyedTokenBucket.create({ rate: 1, burst: 2, capacity: 5, clock });
-  made.consumeOrDrain('ann', 2);
-  const order: number[] = [];
-  const waits = [1, 2].map((n) => made.wait('ann', 1).then(() => order.push(n)));
-  const reservation = made.reserve('ann');
-  made.reconfigure({ rate: 4 });
-  expect(reservation?.dueUs).toBe(clock.now() + 750_000);
-  clock.advance(250);
-  await waits[0];
-  expect(order).toEqual([1]);
-  made.reconfigure({ rate: 0.5 });
-  expect(reservation?.dueUs).toBe(clock.now() + 4_000_000);
-  clock.advance(2000);
-  await waits[1];
-  expect(order).toEqual([1, 2]);
 });
 
 test('keys without a place share one bucket for all tiers', () => {
@@ -154,5 +110,75 @@ describe('an invalid tier', () => {
     ],
   ])('%s', (_, call, message) => {
     expect(call).toThrow(message);
+  });
+});
+
+// A change means for a key what it means for a limiter of its own: see keyed-references.test.ts, too.
+
+const KERNELS = ['wasm', 'atomics'] as const;
+
+describe.each(KERNELS)('a change of the limits of a table (%s)', (kernel) => {
+  const base = () => ({ capacity: 20, clock: ManualClock.create(), kernel });
+
+  test('a waiter of a key is served as soon as the new rate allows, on every thread', async () => {
+    const options = base();
+    const made = KeyedTokenBucket.create({ rate: 0.1, burst: 1, ...options });
+    const other = attach(structuredClone(made.handle));
+    made.tryConsume('ann');
+    const waits = [made.wait('ann'), other.wait('ann')];
+    const over: number[] = [];
+    for (const wait of waits) void wait.then(() => over.push(options.clock.nowMs));
+    await settled();
+    other.reconfigure({ rate: 1000 });
+    for (const ms of [0.999, 1, 1.999, 2]) {
+      options.clock.set(ms);
+      await settled();
+      await settled();
+    }
+    expect(over).toEqual([1, 2]);
+    await Promise.all(waits);
+  });
+
+  test('a block holds for every tier, and a change does not end it', () => {
+    const options = base();
+    const tiers = { pro: { rate: 20, burst: 100 } };
+    const made = KeyedTokenBucket.create({ rate: 1, burst: 10, tiers, ...options });
+    made.tryConsume('ann', 50, { tier: 'pro' });
+    made.block('ann', 60_000);
+    // At its end, the burst of the tier is used, which is 90 more than the own limit has.
+    expect(made.timeUntil('ann', 1)).toBe(151_000);
+    expect(made.timeUntil('ann', 1, { tier: 'pro' })).toBe(60_050);
+    expect(made.block('ann', 60_000)).toBe(true);
+    expect(made.timeUntil('ann', 1, { tier: 'pro' })).toBe(60_050);
+    options.clock.advance(60_000);
+    expect(made.balance('ann', { tier: 'pro' })).toBe(0);
+  });
+
+  test('a debt does not grow when a key goes from tier to tier', () => {
+    const tiers = { pro: { rate: 100, burst: 10 } };
+    const made = KeyedTokenBucket.create({ rate: 1, burst: 10, tiers, ...base() });
+    made.consumeOrDrain('ann', 10);
+    expect(made.reserve('ann')?.waitMs).toBe(1000);
+    const waits = [1, 2, 3].map(() => [
+      made.reserve('ann', 1, { tier: 'pro' })?.waitMs,
+      made.reserve('ann')?.waitMs,
+    ]);
+    expect(waits).toEqual([
+      [1010, 2010],
+      [2020, 3020],
+      [3030, 4030],
+    ]);
+  });
+
+  test('keys without a place share a bucket that follows every change', () => {
+    const options = { ...base(), capacity: 1 };
+    const made = KeyedTokenBucket.create({ rate: 1, burst: 10, ...options });
+    for (let i = 0; i < 2; i++) made.charge(i, 1e6);
+    expect(made.consumeOrDrain('ann', 100)).toBe(10);
+    const reserved = made.reserve('bob');
+    made.reconfigure({ rate: 1000 });
+    expect([reserved?.dueUs, made.stats().shared]).toEqual([1000, 2]);
+    options.clock.advance(10);
+    expect(made.balance('cid')).toBe(9);
   });
 });

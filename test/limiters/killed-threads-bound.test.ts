@@ -4,7 +4,6 @@ import { Crew } from '../support/crew.ts';
 import { KERNEL_MIXES } from '../support/kernels.ts';
 import { part, Random, SEED } from '../support/random.ts';
 import { SpendLog } from '../support/spend-times.ts';
-import type { TakerJob } from '../workers/timed-taker.ts';
 
 // Threads that take tokens on the system clock and are killed, also inside changes of the limits,
 // while another thread changes them. A call counts only in intervals that contain it as a whole, so
@@ -32,7 +31,7 @@ test.each(CASES)(
     const buffer = SpendLog.create(THREADS, ENTRIES);
     const lanes = Array.from({ length: THREADS }, (_, lane) => new SpendLog(buffer, lane));
     const start = async (lane: number) => {
-      const crew = await Crew.start<TakerJob, void>('timed-taker', 1);
+      const crew = await Crew.of('takers', 'takeAndLog', 1);
       const done = crew.run({ handle, kernels, log: buffer, lane });
       return { crew, done };
     };

@@ -1,5 +1,12 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { attach, LimitSet, ManualClock, TokenBucket } from '../../src/index.ts';
+import {
+  attach,
+  KeyedLimitSet,
+  LimitSet,
+  ManualClock,
+  RateLimitError,
+  TokenBucket,
+} from '../../src/index.ts';
 import { Region } from '../../src/limiters/region.ts';
 import {
   freeListAt,
@@ -142,29 +149,39 @@ describe('the slots', () => {
 describe('options', () => {
   const limit = { rate: 10, burst: 5 };
 
-  test.each<[string, object, RegExp]>([
-    ['no limits', { limits: [] }, /^limits must be an array of 1 to 8 limits, got 0/],
-    ['nine', { limits: Array(9).fill(limit) }, /^limits must be an array of 1 to 8 limits, got 9/],
-    ['no array', { limits: 5 }, /^limits must be an array of 1 to 8 limits, got 5/],
-    ['a bad rate', { limits: [limit, { ...limit, rate: -1 }] }, /^limits\[1\].rate must be/],
-    ['a rate beside them', { rate: 1, limits: [limit] }, /^options has no option "rate"/],
+  const wrong: readonly (readonly [string, object, string])[] = [
+    ['no limits', { limits: [] }, 'limits must be an array of 1 to 8 limits, got 0'],
+    ['nine', { limits: Array(9).fill(limit) }, 'limits must be an array of 1 to 8 limits, got 9'],
+    ['no array', { limits: { rate: 1 } }, 'limits must be an array of 1 to 8 limits, got an obj'],
+    ['undefined', { limits: undefined }, 'limits must be an array of 1 to 8 limits'],
+    ['no object', { limits: [1, 2] }, 'limits[0] must be'],
+    ['a bad rate', { limits: [limit, { ...limit, rate: -1 }] }, 'limits[1].rate must be'],
+    ['a rate beside them', { rate: 1, limits: [limit] }, 'options has no option "rate"'],
+    ['a burst beside them', { burst: 1, limits: [limit] }, 'options has no option "burst"'],
+    ['a quantum', { limits: [limit, { quantum: 1 }] }, 'limits[1] must have a rate, not a quantum'],
+    ['a typo', { limits: [limit, { ...limit, brust: 1 }] }, 'limits[1] has no option "brust"'],
+    ['no burst', { limits: [{ rate: 1 }, limit] }, 'limits[0].burst must be'],
+    ['a burst of 0', { limits: [limit, { rate: 1, burst: 0 }] }, 'limits[1].burst must be'],
     [
-      'a quantum',
-      { limits: [limit, { quantum: 1 }] },
-      /^limits\[1\] must have a rate, not a quantum/,
+      'a burst of a century',
+      { limits: [limit, { rate: 1, burst: 1e12 }] },
+      'limits[1].burst must be at most',
     ],
-    [
-      'an unknown option',
-      { limits: [limit, { ...limit, brust: 1 }] },
-      /^limits\[1\] has no option "brust"/,
-    ],
-    [
-      'too many at the start',
-      { limits: [limit, { rate: 1, burst: 9 }], initial: 6 },
+  ];
+
+  test.each(wrong)('%s are refused', (_, options, message) => {
+    for (const create of [LimitSet.create, KeyedLimitSet.create] as ((given: never) => unknown)[]) {
+      const given = { ...options, ...(create === KeyedLimitSet.create && { capacity: 4 }) };
+      expect(() => create(given as never)).toThrow(message);
+      expect(() => create(given as never)).not.toThrow(RateLimitError);
+    }
+  });
+
+  test('no more tokens at the start than the smallest burst', () => {
+    const limits = [limit, { rate: 1, burst: 9 }];
+    expect(() => LimitSet.create({ limits, initial: 6 })).toThrow(
       /^initial must be .* at most 5, got 6/,
-    ],
-  ])('%s are refused', (_, options, message) => {
-    expect(() => LimitSet.create(options as never)).toThrow(message);
+    );
   });
 
   test('one limit makes a set too', () => {

@@ -11,7 +11,7 @@ import {
 } from '../../src/index.ts';
 import { Line } from '../../src/limiters/line.ts';
 import { checkWait, Pauses, waitHere } from '../../src/limiters/waiting.ts';
-import { Diary } from '../support/diary.ts';
+import { Diary } from '../support/lines.ts';
 import { settled } from '../support/settled.ts';
 
 function emptied(limiter: Limiter): Limiter {

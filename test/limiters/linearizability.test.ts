@@ -19,8 +19,7 @@ import {
   type SequentialModel,
 } from '../support/linearization.ts';
 import { part, SEED } from '../support/random.ts';
-import { type RecordedCall, WindowModel } from '../support/recorded-calls.ts';
-import { PermitModel } from '../support/recorded-permits.ts';
+import { PermitModel, type RecordedCall, WindowModel } from '../support/recorded-calls.ts';
 import { WINDOW_KINDS } from '../support/window-kinds.ts';
 import type { RecordJob } from '../workers/recorder.ts';
 

@@ -10,7 +10,6 @@ import { Crew } from '../support/crew.ts';
 import { Gate } from '../support/gate.ts';
 import { handleFor, KERNEL_MIXES } from '../support/kernels.ts';
 import { settled } from '../support/settled.ts';
-import type { SleepJob, Slept } from '../workers/sleeper.ts';
 
 const timedOut = expect.objectContaining({ code: 'ERR_RATE_LIMIT_TIMEOUT' });
 
@@ -157,7 +156,7 @@ describe.each(KERNEL_MIXES)('a wait of $mix kernels', ({ kernels }) => {
       const ended = new Gate();
       const crews = [];
       for (let me = 0; me < THREADS; me++) {
-        const crew = await Crew.start<SleepJob, Slept>('sleeper', 1);
+        const crew = await Crew.of('clocked', 'sleep', 1);
         const handle = handleFor(bucket.handle, kernels, me);
         crews.push(crew.run({ handle, call, waits: 1, ended: ended.buffer }));
         while (bucket.balance() > -(me + 1));
@@ -182,9 +181,9 @@ describe.each(KERNEL_MIXES)('a wait of $mix kernels', ({ kernels }) => {
     '%s on the system clock, which would last for years, ends when the rate goes up',
     async (call) => {
       const bucket = TokenBucket.create({ rate: 1e-6, burst: 10, initial: 0 });
-      const crew = await Crew.start<SleepJob, Slept>('sleeper', 1);
+      const crew = await Crew.of('clocked', 'sleep', 1);
       const handle = handleFor(bucket.handle, kernels, 0);
-      const done = crew.run({ handle, call, waits: 2, ended: new Gate().buffer });
+      const done = crew.run({ handle, call, waits: 2 });
       while (bucket.balance() > -0.9);
       bucket.reconfigure({ rate: 1e6 });
       await done;
@@ -209,13 +208,8 @@ test('blocked by a ticker clock wakes at a change, which does not put the clock 
   const clock = await TickerClock.create({ periodMs: 1 });
   onTestFinished(() => clock.dispose());
   const bucket = TokenBucket.create({ rate: 1e-6, burst: 10, initial: 0, clock });
-  const crew = await Crew.start<SleepJob, Slept>('sleeper', 1);
-  const done = crew.run({
-    handle: bucket.handle,
-    call: 'waitSync',
-    waits: 1,
-    ended: new Gate().buffer,
-  });
+  const crew = await Crew.of('clocked', 'sleep', 1);
+  const done = crew.run({ handle: bucket.handle, call: 'waitSync', waits: 1 });
   while (bucket.balance() > -0.9);
   bucket.reconfigure({ rate: 1e6 });
   for (const [endedAt] of await done) expect(endedAt).toBeLessThanOrEqual(systemClock.now());

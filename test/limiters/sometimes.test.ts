@@ -4,9 +4,7 @@ import { attach, HandleError, ManualClock, Region, Sometimes } from '../../src/i
 import { SOMETIMES } from '../../src/memory/layout.ts';
 import { SometimesOracle } from '../oracle/sometimes.ts';
 import { Crew } from '../support/crew.ts';
-import { Gate } from '../support/gate.ts';
 import { KERNEL_MIXES } from '../support/kernels.ts';
-import type { OccasionalJob } from '../workers/occasional.ts';
 
 describe.each(['wasm', 'atomics'] as const)('Sometimes, with kernel %s', (kernel) => {
   // docs/guide.md: "This acts on the first two calls"
@@ -88,12 +86,11 @@ describe('Sometimes', () => {
       [{ first: 10, every: 1000 }, 10 + (4 * 20_000) / 1000 - 1],
     ])('with %o acts %i times in 20,000 calls per thread', async (options, times) => {
       const THREADS = 4;
-      const crew = await Crew.start<OccasionalJob, number>('occasional', THREADS);
+      const crew = await Crew.of('takers', 'act', THREADS);
       // The clock stands still, so all calls are in one interval however long the threads take.
       const clock = ManualClock.create();
       const { handle } = Sometimes.create({ ...options, clock });
-      const gate = new Gate().buffer;
-      const acted = await crew.run({ handle, kernels, gate, arrivals: THREADS, calls: 20_000 });
+      const acted = await crew.run({ handle, kernels, calls: 20_000 });
       expect(acted.reduce((sum, n) => sum + n, 0)).toBe(times);
     });
   });

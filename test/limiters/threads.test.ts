@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { ManualClock, TokenBucket } from '../../src/index.ts';
+import { LimitSet, ManualClock, TokenBucket } from '../../src/index.ts';
+import { LimitSetOracle } from '../oracle/limit-set.ts';
 import { Board } from '../support/board.ts';
 import { Crew } from '../support/crew.ts';
 import { KERNEL_MIXES, type KernelMix } from '../support/kernels.ts';
-import { SHARE } from '../support/random.ts';
+import { PlainBucket } from '../support/plain-limiter.ts';
+import { part, Random, SEED, SHARE } from '../support/random.ts';
 import { Rational } from '../support/rational.ts';
-import type { HammerJob } from '../workers/hammer.ts';
 
 const THREADS = 4;
 const RATES = SHARE < 1 ? [1 / 3, 1e9] : [0.001, 1 / 3, 1, 1000, 3e6, 1e9];
@@ -50,7 +51,7 @@ describe.each(RATES)('at %f tokens a second', (rate) => {
       const clock = ManualClock.create();
       const bucket = TokenBucket.create({ rate, burst, clock, stats: true });
       const board = Board.for(THREADS);
-      const crew = await Crew.start<HammerJob, void>('hammer', THREADS);
+      const crew = await Crew.of('takers', 'hammer', THREADS);
       const { handle } = bucket;
       const job = { handle, board: board.buffer, kernels, call: 'tryConsume', n: 1 } as const;
       const done = crew.run(job);
@@ -85,7 +86,7 @@ describe.each(KERNEL_MIXES)('with $mix kernels', ({ kernels }) => {
     // 9 3/4 tokens flow in per move, so there are never as many as the largest request.
     const bucket = TokenBucket.create({ rate: 1000, burst: 1000, initial: 0, clock, stats: true });
     const board = Board.for(THREADS);
-    const crew = await Crew.start<HammerJob, void>('hammer', THREADS);
+    const crew = await Crew.of('takers', 'hammer', THREADS);
     const done = crew.run({ handle: bucket.handle, board: board.buffer, kernels, call, n });
     let moves = 0;
     do {
@@ -99,4 +100,117 @@ describe.each(KERNEL_MIXES)('with $mix kernels', ({ kernels }) => {
     expect(failedExchanges).toBeGreaterThan(0);
     expect(admitted).toBe(board.admitted);
   });
+});
+
+/** Enough to detect a load and a store instead of an exchange. */
+const ENOUGH_LOST = 100;
+
+test.each([
+  [1, 1],
+  [1 / 3, 100],
+])(
+  'at %f tokens a second, four threads on a plain bucket admit exactly burst + rate x t, with a burst of %d',
+  async (rate, burst) => {
+    const clock = ManualClock.create();
+    const { memory } = PlainBucket.create({ rate, burst, clock });
+    const board = Board.for(THREADS);
+    const lost = new SharedArrayBuffer(4);
+    const failedExchanges = () => Atomics.load(new Int32Array(lost), 0);
+    const crew = await Crew.of('takers', 'hammerPlain', THREADS);
+    const job = { memory, rate, burst, clock: clock.handle, board: board.buffer, lost };
+    const done = crew.run(job);
+
+    // Half a token flows in per move, so nothing is lost and every other move admits nothing.
+    const tokenMs = 1000 / rate;
+    let moves = 0;
+    board.walk();
+    expect(board.admitted).toBe(burst);
+    do {
+      board.walk(...Array.from({ length: MOVES_OF_A_LEG }, () => (++moves / 2) * tokenMs));
+      expect(board.admitted, `after move ${moves}`).toBe(burst + Math.floor(moves / 2));
+    } while (failedExchanges() < ENOUGH_LOST && moves < MOST_LEGS * MOVES_OF_A_LEG);
+    board.stop();
+    await done;
+    expect(failedExchanges(), 'races lost: without them nothing was shown').toBeGreaterThan(0);
+  },
+);
+
+/** How often the totals are compared, each time after some moves of the clock. */
+const SET_LEGS = part(200, 20);
+/** Without a failed exchange, nothing was shown. */
+const MOST_SET_LEGS = 10_000;
+const MOVES = 10;
+const MOST_STEPS = 64;
+const STEP_MS = 1 / 32;
+
+const LIMITS = [
+  { rate: 100, burst: 10 },
+  { rate: 2000 / 60, burst: 50 },
+];
+
+describe('four threads admit exactly what the reference admits', () => {
+  test.each(KERNEL_MIXES)('$mix', async ({ kernels }) => {
+    const clock = ManualClock.create();
+    const bucket = LimitSet.create({ limits: LIMITS, clock, stats: true });
+    // Each starts full.
+    let nowMs = 0;
+    const reference = new LimitSetOracle(LIMITS, 10, () => nowMs * 1000);
+    reference.putBack(50);
+    const board = Board.for(THREADS);
+    const crew = await Crew.of('takers', 'hammer', THREADS);
+    const { handle } = bucket;
+    const done = crew.run({ handle, board: board.buffer, kernels, call: 'tryConsume', n: 1 });
+    const random = new Random(SEED);
+    let admitted = 0;
+    const take = () => {
+      // No token is completed within a tick of one of these instants.
+      const there = Math.max(0, Math.floor(reference.balance().toNumber() + 1e-6));
+      reference.take(there);
+      admitted += there;
+    };
+    board.walk();
+    take();
+    for (let leg = 0; leg < SET_LEGS || bucket.stats().failedExchanges === 0; leg++) {
+      expect(leg, 'legs without a failed exchange').toBeLessThan(MOST_SET_LEGS);
+      const instants: number[] = [];
+      nowMs += leg % 5 === 4 ? 30_000 : 0;
+      for (let move = 0; move < MOVES; move++) {
+        nowMs += (1 + random.below(MOST_STEPS)) * STEP_MS;
+        instants.push(nowMs);
+        take();
+      }
+      board.walk(...instants);
+      expect(board.admitted, `after ${nowMs} ms`).toBe(admitted);
+    }
+    board.stop();
+    await done;
+    // More than the bursts, so time passed.
+    expect(admitted).toBeGreaterThan(60);
+  });
+});
+
+const MOST_ROUNDS = 2_000;
+
+// folly's consumeWithBorrow reads its wait with a second load, so a borrower can be charged
+// another's debt, or two borrowers the same debt.
+test(`waits of concurrent borrowers are all different and exact (ZEROTIME_SEED=${SEED})`, async () => {
+  const clock = ManualClock.create();
+  // 1000 tokens per millisecond.
+  const bucket = TokenBucket.create({ rate: 1e6, burst: 16, clock, stats: true });
+  const crew = await Crew.of('takers', 'borrow', THREADS);
+
+  let owed = -bucket.burst;
+  let rounds = 0;
+  do {
+    const job = { handle: bucket.handle, borrows: 2000, seed: SEED + THREADS * rounds };
+    const borrowed = (await crew.run(job)).flat();
+    borrowed.sort((a, b) => a.waitMs - b.waitMs || 0);
+    // Each wait ends one loan after the previous one: no gap, no overlap.
+    for (const { n, waitMs } of borrowed) {
+      owed += n;
+      expect(waitMs).toBe(Math.max(0, owed) / 1000);
+    }
+    expect(bucket.balance()).toBe(-owed);
+  } while (bucket.stats().failedExchanges === 0 && ++rounds < MOST_ROUNDS);
+  expect(bucket.stats().failedExchanges, 'races lost').toBeGreaterThan(0);
 });

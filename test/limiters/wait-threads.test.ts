@@ -5,7 +5,6 @@ import { expect, test } from 'vitest';
 import { ManualClock, systemClock, TokenBucket } from '../../src/index.ts';
 import { Crew, compiled } from '../support/crew.ts';
 import { Gate } from '../support/gate.ts';
-import type { SleepJob, Slept } from '../workers/sleeper.ts';
 
 const THREADS = 4;
 
@@ -15,7 +14,7 @@ test.each(['wait', 'waitSync'] as const)(
     const WAITS = 25;
     const clock = ManualClock.create();
     const bucket = TokenBucket.create({ rate: 1000, burst: 1, initial: 0, clock });
-    const crew = await Crew.start<SleepJob, Slept>('sleeper', THREADS);
+    const crew = await Crew.of('clocked', 'sleep', THREADS);
     const ended = new Gate();
     const done = crew.run({ handle: bucket.handle, call, waits: WAITS, ended: ended.buffer });
     for (let ms = 0; ms < THREADS * WAITS; ms++) {

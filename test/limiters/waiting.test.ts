@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ManualClock, TokenBucket } from '../../src/index.ts';
-import { KeyedTokenBucket } from '../../src/keyed.ts';
+import { KeyedFixedWindow, KeyedLimitSet, KeyedTokenBucket } from '../../src/keyed.ts';
 import { KINDS, takerOf } from '../support/kinds.ts';
 import { settled } from '../support/settled.ts';
 
@@ -15,7 +15,16 @@ const EMPTIED = KINDS.map(({ name, create }) => ({
   },
 }));
 
-const KEYED = { rate: 10, burst: 1, capacity: 100 } as const;
+const LIMIT = { rate: 10, burst: 1 } as const;
+/** Tables whose keys get a token each 100 ms. */
+const TABLES = {
+  KeyedTokenBucket: (clock: ManualClock) =>
+    KeyedTokenBucket.create({ ...LIMIT, capacity: 100, clock }),
+  KeyedLimitSet: (clock: ManualClock) =>
+    KeyedLimitSet.create({ limits: [LIMIT, LIMIT], capacity: 100, clock }),
+  KeyedFixedWindow: (clock: ManualClock) =>
+    KeyedFixedWindow.create({ limit: 1, intervalMs: 100, capacity: 100, clock }),
+} as const;
 const FULL = { code: 'ERR_QUEUE_FULL', name: 'RateLimitError' };
 
 describe.each(EMPTIED)('waiting for a $name', ({ make }) => {
@@ -84,29 +93,28 @@ describe.each(EMPTIED)('waiting for a $name', ({ make }) => {
 });
 
 describe('maxWaiting', () => {
-  const make = () => {
-    const clock = ManualClock.create();
-    return { clock, table: KeyedTokenBucket.create({ ...KEYED, clock }) };
-  };
-
-  it('counts the callers of each key, and waiting those of all keys', async () => {
-    const { clock, table } = make();
-    for (const key of ['ann', 'bob']) table.tryConsume(key);
-    const options = { maxWaiting: 1 };
-    const ann = table.wait('ann', 1, options);
-    await expect(table.wait('ann', 1, options)).rejects.toMatchObject(FULL);
-    await expect(table.for('ann').wait(1, options)).rejects.toMatchObject(FULL);
-    const bob = table.for('bob').wait(1, options);
-    expect(table.waiting).toBe(2);
-    expect(table.stats().waiting).toBe(2);
-    expect(['ann', 'bob', 'cid'].map((key) => table.for(key).waiting)).toEqual([1, 1, 0]);
-    clock.advance(100);
-    expect(await Promise.all([ann, bob])).toEqual([{ waitedMs: 100 }, { waitedMs: 100 }]);
-    expect(table.waiting).toBe(0);
-    const again = table.wait('ann', 1, options);
-    clock.advance(100);
-    expect(await again).toEqual({ waitedMs: 100 });
-  });
+  it.each(Object.entries(TABLES))(
+    'counts the callers of each key of a %s, and waiting those of all keys',
+    async (_, make) => {
+      const clock = ManualClock.create();
+      const table = make(clock);
+      for (const key of ['ann', 'bob']) table.tryConsume(key);
+      const options = { maxWaiting: 1 };
+      const ann = table.wait('ann', 1, options);
+      await expect(table.wait('ann', 1, options)).rejects.toMatchObject(FULL);
+      await expect(table.for('ann').wait(1, options)).rejects.toMatchObject(FULL);
+      const bob = table.for('bob').wait(1, options);
+      expect(table.waiting).toBe(2);
+      expect(table.stats().waiting).toBe(2);
+      expect(['ann', 'bob', 'cid'].map((key) => table.for(key).waiting)).toEqual([1, 1, 0]);
+      clock.advance(100);
+      expect(await Promise.all([ann, bob])).toEqual([{ waitedMs: 100 }, { waitedMs: 100 }]);
+      expect(table.waiting).toBe(0);
+      const again = table.wait('ann', 1, options);
+      clock.advance(100);
+      expect(await again).toEqual({ waitedMs: 100 });
+    },
+  );
 
   it('counts those who wait on a lease in the line of its bucket', async () => {
     const clock = ManualClock.create();
@@ -121,7 +129,7 @@ describe('maxWaiting', () => {
   });
 
   it('is checked like every option', async () => {
-    const { table } = make();
+    const table = TABLES.KeyedTokenBucket(ManualClock.create());
     await expect(table.wait('ann', 1, { maxWaiting: '1' as never })).rejects.toThrow(
       new TypeError('maxWaiting must be an integer at least 0, got "1"'),
     );

@@ -1,114 +1,29 @@
 import { describe, expect, it, vi } from 'vitest';
-import { FixedWindow, ManualClock, Region, SlidingLog, SlidingWindow } from '../../src/index.ts';
+import {
+  FixedWindow,
+  ManualClock,
+  Region,
+  SlidingLog,
+  SlidingWindow,
+  systemClock,
+} from '../../src/index.ts';
 import { WINDOW } from '../../src/memory/layout.ts';
 import { claimRecords } from '../support/cell.ts';
-import { WINDOW_KERNELS } from '../support/window-kinds.ts';
+import { settled } from '../support/settled.ts';
+import { WINDOW_KERNELS, WINDOW_KINDS } from '../support/window-kinds.ts';
 
 const OPTIONS = { limit: 4, intervalMs: 100, slots: 4, maxLimit: 20 };
 
 describe.each(WINDOW_KERNELS)(
   '$kind, allowDoubleBurst $allowDoubleBurst, with kernel $kernel',
   ({ kind, create, attach, allowDoubleBurst }) => {
-    it('starts with its initial tokens, and has all of them an interval later', () => {
-      const clock = ManualClock.create();
-      for (const initial of [0, 1, 4]) {
-        const limiter = create({ ...OPTIONS, initial, clock });
-        expect(limiter.available()).toBe(initial);
-        expect(limiter.consumeOrDrain(5)).toBe(initial);
-        clock.advance(99);
-        expect(limiter.tryConsume()).toBe(false);
-        clock.advance(1);
-        expect(limiter.tryConsume(4)).toBe(true);
-      }
+    it('starts with a part of its limit at most', () => {
       for (const initial of [-1, 5, 0.5, Number.NaN]) {
         expect(() => create({ ...OPTIONS, initial })).toThrow(
           /^initial must be an integer at least 0 and at most 4, got/,
         );
       }
       expect(() => create({ ...OPTIONS, initial: '1' as never })).toThrow(TypeError);
-    });
-
-    it('changes its limit for every thread, and counts what was admitted', () => {
-      const clock = ManualClock.create();
-      const one = create({ ...OPTIONS, clock });
-      const two = attach(structuredClone(one.handle));
-      expect(two.tryConsume(3)).toBe(true);
-      one.reconfigure({ limit: 10 });
-      expect([two.limit, two.intervalMs, two.available()]).toEqual([10, 100, 7]);
-      expect(two.tryConsume(7)).toBe(true);
-      expect(one.tryConsume()).toBe(false);
-      two.reconfigure({ limit: 5 });
-      expect(one.available()).toBe(0);
-      expect(one.decide()).toMatchObject({ allowed: false, limit: 5, remaining: 0 });
-      // Lowering and raising it again mints nothing.
-      two.reconfigure({ limit: 12 });
-      expect(one.consumeOrDrain(12)).toBe(2);
-      clock.advance(100);
-      expect(one.available()).toBe(12);
-    });
-
-    it('counts what was admitted in the new interval', () => {
-      const clock = ManualClock.create();
-      const limiter = create({ ...OPTIONS, clock });
-      expect(limiter.tryConsume(4)).toBe(true);
-      clock.advance(20);
-      limiter.reconfigure({ intervalMs: 1_000 });
-      // A sliding window's tokens move to a slot that begins now.
-      const endMs = kind === 'sliding-window' ? 1_020 : 1_000;
-      clock.set(endMs - 0.001);
-      expect(limiter.tryConsume()).toBe(false);
-      clock.set(endMs);
-      expect(limiter.tryConsume(4)).toBe(true);
-      limiter.reconfigure({ intervalMs: 20 });
-      clock.advance(19.999);
-      expect(limiter.tryConsume()).toBe(false);
-      clock.advance(0.001);
-      expect(limiter.tryConsume(4)).toBe(true);
-    });
-
-    it('admits no more than the limit in force, however often that changes', () => {
-      const clock = ManualClock.create();
-      const limiter = create({ ...OPTIONS, clock });
-      let admitted = 0;
-      // More changes than there are records, within one slot.
-      for (let i = 0; i < 30; i++) {
-        limiter.reconfigure({ limit: 1 + (i % 10) });
-        admitted += limiter.consumeOrDrain(20);
-        clock.advance(0.1);
-      }
-      expect(admitted).toBe(10);
-      clock.set(100);
-      const left = limiter.consumeOrDrain(20);
-      expect(admitted + left).toBeLessThanOrEqual(20);
-    });
-
-    it('admits nothing at a limit of 0', () => {
-      const clock = ManualClock.create();
-      const paused = create({ ...OPTIONS, limit: 0, clock });
-      const other = attach(structuredClone(paused.handle));
-      for (const limiter of [paused, other]) {
-        expect(limiter.tryConsume()).toBe(false);
-        expect(limiter.tryConsume(0)).toBe(true);
-        expect(limiter.consumeOrDrain(3)).toBe(0);
-        expect([limiter.limit, limiter.available()]).toEqual([0, 0]);
-        expect(limiter.timeUntil(1)).toBe(Number.POSITIVE_INFINITY);
-        expect(limiter.decide()).toEqual({
-          allowed: false,
-          limit: 0,
-          remaining: 0,
-          retryAfterMs: Number.POSITIVE_INFINITY,
-          resetMs: 0,
-          nextTokenMs: Number.POSITIVE_INFINITY,
-        });
-        clock.advance(1_000);
-      }
-      other.reconfigure({ limit: 2 });
-      expect(paused.consumeOrDrain(3)).toBe(2);
-      other.reconfigure({ limit: 0 });
-      clock.advance(1_000);
-      expect(paused.consumeOrDrain(3)).toBe(0);
-      other.reconfigure({ limit: 2 });
-      expect(paused.consumeOrDrain(3)).toBe(2);
     });
 
     it('keeps those who wait in place at a limit of 0, until a limit returns', async () => {
@@ -119,10 +34,11 @@ describe.each(WINDOW_KERNELS)(
       let served = 0;
       const waits = [1, 2, 1].map((n) => limiter.wait(n).then(() => (served += n)));
       clock.advance(1e6);
-      await turn();
+      await settled();
       expect([served, clock.nextMs()]).toEqual([0, Number.POSITIVE_INFINITY]);
       await expect(limiter.wait(1, { timeoutMs: 1e9 })).rejects.toThrow(/timeoutMs/);
       expect(limiter.waitSync(1, { timeoutMs: 1e9 })).toBe(false);
+      expect(limiter.timeUntil(1)).toBe(Number.POSITIVE_INFINITY);
       other.reconfigure({ limit: 4 });
       await Promise.all(waits);
       expect(served).toBe(4);
@@ -188,10 +104,6 @@ describe.each(WINDOW_KERNELS)(
     });
   },
 );
-
-function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
 
 describe('the bound of a change', () => {
   it('is the limit at creation, unless maxLimit is given', () => {
@@ -272,5 +184,50 @@ describe.each(['wasm', 'atomics'] as const)('a sliding window, with kernel %s,',
       }
       expect(window.tryConsume()).toBe(false);
     }
+  });
+});
+
+describe.each(WINDOW_KINDS)('waiting for a $kind', ({ create, attach }) => {
+  /** Full at 0 ms, empty again at 100 ms. */
+  function full(clock: ManualClock) {
+    const limiter = create({ limit: 2, intervalMs: 100, slots: 4, clock });
+    expect(limiter.tryConsume(2)).toBe(true);
+    return limiter;
+  }
+
+  // docs/simulate.md: "Windows and logs cannot reserve ahead"
+  it('retries and sleeps again if another caller was faster', async () => {
+    const clock = ManualClock.create();
+    const limiter = full(clock);
+    const other = attach(limiter.handle);
+    let done = false;
+    const wait = limiter.wait().then(() => {
+      done = true;
+    });
+    clock.set(100);
+    expect(other.tryConsume(2)).toBe(true);
+    await settled();
+    expect(done).toBe(false);
+    clock.set(200);
+    await wait;
+  });
+
+  it('fails as soon as the timeout is known to be exceeded, and not before', async () => {
+    const clock = ManualClock.create();
+    const limiter = full(clock);
+    const wait = limiter.wait(1, { timeoutMs: 150 });
+    const outcome = wait.catch((error: unknown) => error);
+    clock.set(100);
+    expect(attach(limiter.handle).tryConsume(2)).toBe(true);
+    expect(await outcome).toMatchObject({ code: 'ERR_RATE_LIMIT_TIMEOUT' });
+    expect(clock.nowMs).toBe(100);
+  });
+
+  it('blocks a thread until the tokens are available, on the system clock', () => {
+    const beforeUs = systemClock.now();
+    const limiter = create({ limit: 2, intervalMs: 20, slots: 4 });
+    expect(limiter.tryConsume(2)).toBe(true);
+    expect(limiter.waitSync(2, { strict: true })).toBe(true);
+    expect(systemClock.now() - beforeUs).toBeGreaterThanOrEqual(20_000 - 1);
   });
 });

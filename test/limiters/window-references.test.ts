@@ -44,6 +44,7 @@ const LIMIT = fc.record({
 describe.each(WINDOW_KERNELS)(
   '$kind, with kernel $kernel',
   ({ kind, kernel, create, attach, reference }) => {
+    // docs/guide.md: "Buckets can always take tokens back, windows only"
     it('matches the slow reference, step by step, on any sequence', () => {
       const property = fc.property(
         LIMIT,

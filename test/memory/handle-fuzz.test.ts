@@ -15,8 +15,6 @@ import {
 import { KeyedFixedWindow, KeyedLimitSet, KeyedTokenBucket } from '../../src/keyed.ts';
 import { Crew } from '../support/crew.ts';
 import { IN_FULL, part, SEED } from '../support/random.ts';
-import type { Fuzzed, FuzzJob } from '../workers/fuzzer.ts';
-import type { Scribbled, ScribbleJob } from '../workers/scribbler.ts';
 
 const CASES = part(100_000);
 const TIMEOUT_MS = 30_000;
@@ -35,7 +33,7 @@ async function watched<T>(done: Promise<T>, progress: SharedArrayBuffer): Promis
 }
 
 test(`${CASES} damaged handles and regions give a HandleError or a limiter that works (ZEROTIME_SEED=${SEED})`, async () => {
-  const crew = await Crew.start<FuzzJob, Fuzzed>('fuzzer', 1);
+  const crew = await Crew.of('damage', 'fuzz', 1);
   const progress = new SharedArrayBuffer(4);
   const done = crew.run({ progress, cases: CASES, seed: SEED });
   const [fuzzed] = await watched(done, progress);
@@ -91,7 +89,7 @@ describe.each(VICTIMS)('calls on a %s that another thread writes nonsense over',
   test.each(KERNELS)(
     `return or throw a documented error, with the kernel %s (ZEROTIME_SEED=${SEED})`,
     async (kernel) => {
-      const crew = await Crew.start<ScribbleJob, Scribbled>('scribbler', 2);
+      const crew = await Crew.of('damage', 'scribble', 2);
       const region = Region.create();
       const clock = ManualClock.create({ nowMs: 1e6 });
       const { handle } = make({ clock, region, kernel, stats: true });

@@ -6,10 +6,15 @@ import {
   Region,
   TokenBucket,
 } from '../../src/index.ts';
-import { isShared, wasmMemories } from '../../src/memory/shared-memory.ts';
+import {
+  isShared,
+  WasmMemories,
+  type WasmMemory,
+  wasmMemories,
+  webAssembly,
+} from '../../src/memory/shared-memory.ts';
+import { collectUntil } from '../support/collect.ts';
 import { Crew } from '../support/crew.ts';
-import { Gate } from '../support/gate.ts';
-import type { Allocated, AllocateJob } from '../workers/allocator.ts';
 
 const HEADER_BYTES = 64;
 const BUCKET_BYTES = 576;
@@ -163,9 +168,8 @@ describe('a region', () => {
   test('is filled by four threads at once without two limiters in one place', async () => {
     const THREADS = 4;
     const region = Region.create({ bytes: 1_048_576 });
-    const crew = await Crew.start<AllocateJob, Allocated>('allocator', THREADS);
-    const gate = new Gate().buffer;
-    const allocated = await crew.run({ region: region.handle, gate, arrivals: THREADS });
+    const crew = await Crew.of('damage', 'fill', THREADS);
+    const allocated = await crew.run(region.handle);
     const offsets = allocated.flatMap((thread) => thread.offsets);
     expect(offsets.length).toBe(Math.floor((1_048_576 - HEADER_BYTES) / BUCKET_BYTES));
     expect(new Set(offsets).size).toBe(offsets.length);
@@ -185,4 +189,54 @@ test('5,000 limiters without a region share memory that grows by adding regions'
   expect(memories.size).toBeLessThan(12);
   const last = TokenBucket.attach(buckets.at(-1)?.handle as TokenBucket['handle']);
   expect(last.balance()).toBe(4999);
+});
+
+function hold(memories: WasmMemories, region: number): WasmMemory | undefined {
+  const memory = memories.create(1, false);
+  if (memory !== undefined) memories.hold(memory, region);
+  return memory;
+}
+
+describe('the memories for WebAssembly of a thread', () => {
+  test('are as many as it may have, and one more for each that is collected', async () => {
+    const memories = new WasmMemories(3);
+    const held = [1, 2, 3].map((region) => hold(memories, region));
+    expect(held).not.toContain(undefined);
+    expect(hold(memories, 4)).toBeUndefined();
+    held.pop();
+    await collectUntil(() => memories.regions < 3);
+    expect(memories.regions).toBe(2);
+    expect(hold(memories, 5)).toBeDefined();
+    expect(hold(memories, 6)).toBeUndefined();
+    expect(held).toHaveLength(2);
+  });
+
+  test('count once for each region, however many messages brought them', async () => {
+    const memories = new WasmMemories(2);
+    const first = hold(memories, 1) as WasmMemory; // the first of two
+    memories.hold(first, 1);
+    let copies = [structuredClone(first), structuredClone(first)];
+    for (const copy of copies) memories.hold(copy, 1);
+    expect(memories.regions).toBe(1);
+    copies = [];
+    await collectUntil(() => memories.regions < 1);
+    expect(memories.regions).toBe(1);
+    expect(first.buffer.byteLength).toBe(65_536);
+  });
+
+  test('are not asked for again after a failure, unless nothing else will do', () => {
+    const memories = new WasmMemories(10);
+    if (webAssembly === undefined) throw new Error('there is no WebAssembly here');
+    const Memory = vi.spyOn(webAssembly, 'Memory').mockImplementation(() => {
+      throw new RangeError('could not allocate memory');
+    });
+    expect(hold(memories, 1)).toBeUndefined();
+    expect(hold(memories, 2)).toBeUndefined();
+    expect(Memory).toHaveBeenCalledTimes(1);
+    expect(memories.create(1, true)).toBeUndefined();
+    expect(Memory).toHaveBeenCalledTimes(2);
+    Memory.mockRestore();
+    expect(hold(memories, 3)).toBeUndefined();
+    expect(memories.create(1, true)).toBeDefined();
+  });
 });

@@ -56,6 +56,33 @@ function mostOf(limits: readonly Limit[]): Rational {
   return Rational.of(Math.max(...limits.map(({ burst }) => burst)));
 }
 
+/** Of a `LimitSet`, as if it were a table of one key. */
+export class OneSet<Key> implements Keys<Key> {
+  readonly #set: LimitSetOracle;
+
+  constructor(limits: readonly RateLimit[], nowUs: () => number) {
+    this.#set = new LimitSetOracle(limits, 0, nowUs);
+    // All start full.
+    this.#set.putBack(Math.max(...limits.map(({ burst }) => burst)));
+  }
+
+  of(): LimitSetOracle {
+    return this.#set;
+  }
+
+  isFull(): boolean {
+    return this.#set.fullUs()?.compare(ZERO) === 0;
+  }
+
+  notFull(): number {
+    return this.isFull() ? 0 : 1;
+  }
+
+  reconfigure(limits: readonly Limit[]): void {
+    this.#set.reconfigure(limits as readonly RateLimit[]); // a set has no windows
+  }
+}
+
 /** What a key holds, under the tier that it named last. */
 interface Held {
   readonly tier: number;

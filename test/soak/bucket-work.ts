@@ -1,8 +1,7 @@
 import { attach, type LimiterHandle, RateLimitError } from '../../src/index.ts';
 import type { Random } from '../support/random.ts';
-import { BURST, HOLD, RATES, reconfigure, type SoakJob } from './job.ts';
+import { BURST, HOLD, RATES, reconfigure, type SoakJob, type Work } from './job.ts';
 import type { Ledger } from './ledger.ts';
-import type { Work } from './work.ts';
 
 const LEASE = 16;
 const OFTEN = 64;

@@ -1,12 +1,9 @@
 import { attach, type KernelName, type LimiterHandle } from '../../src/index.ts';
 import { ChangedLimits, SEVERAL } from '../support/changed-limits.ts';
-import { SpendLog } from '../support/spend-times.ts';
-import { timedTakes } from '../support/timed-takes.ts';
-import type { SoakJob } from './job.ts';
-import type { Ledger } from './ledger.ts';
+import { SpendLog, timedTakes } from '../support/spend-times.ts';
+import type { SoakJob, Work } from './job.ts';
+import { type Ledger, LINES } from './ledger.ts';
 import { newClock, type Scene } from './scene.ts';
-import { LINES } from './tally.ts';
-import type { Work } from './work.ts';
 
 /** Each pair of them is judged, so there are few. */
 const MOST_TAKES = 1000;

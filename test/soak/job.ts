@@ -6,10 +6,10 @@ import {
 } from '../../src/index.ts';
 
 /** The kind of work of a soak thread. */
-type Work = 'account' | 'taker' | 'key' | 'crowd' | 'permit' | 'waiter' | 'changed';
+type WorkKind = 'account' | 'taker' | 'key' | 'crowd' | 'permit' | 'waiter' | 'changed';
 
 export interface SoakJob {
-  readonly work: Work;
+  readonly work: WorkKind;
   readonly handle: LimiterHandle;
   readonly ledger: Float64Array;
   readonly accounts: number;
@@ -59,4 +59,15 @@ export function keyOf(account: number): string {
 export function reconfigure(bucket: TokenBucket | LimitSet, limit: ContinuousLimit): void {
   if (!(bucket instanceof LimitSet)) bucket.reconfigure(limit);
   else bucket.reconfigure({ limits: bucket.limits.map(() => limit) });
+}
+
+/** The loop body of a soak thread, and the end of its round. */
+export interface Work {
+  readonly step: () => void;
+  /** Aborts some of the pending waits. */
+  readonly abort?: () => void;
+  /** Returns the tokens that only this thread knows of, and awaits pending calls. */
+  readonly rest?: () => Promise<void>;
+  /** The admissions, for scenes that check instants. */
+  readonly admitted?: readonly Admitted[];
 }

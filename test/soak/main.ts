@@ -2,10 +2,9 @@ import { randomInt } from 'node:crypto';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { KernelName } from '../../src/index.ts';
 import { Random } from '../support/random.ts';
-import { type HostScenes, hostScenes } from './host-scenes.ts';
 import { playRound } from './round.ts';
 import type { Scene } from './scene.ts';
-import { allScenes, SHARED } from './scenes.ts';
+import { allScenes, type HostScenes, hostScenes, SHARED } from './scenes.ts';
 
 // `npm run soak`: threads and processes call limiters in every way for minutes, and the totals are
 // audited.

@@ -1,3 +1,5 @@
+import { rmSync } from 'node:fs';
+import { HostRegion } from '../../src/host.ts';
 import type { KernelName, LimitSet, ManualClock, TokenBucket } from '../../src/index.ts';
 import { KINDS, type Kind, takerOf } from '../support/kinds.ts';
 import { leaked } from '../support/leaks.ts';
@@ -6,8 +8,7 @@ import { changedScene } from './changed-scene.ts';
 import { BURST, RATES, reconfigure } from './job.ts';
 import { crowdScene, keyScene } from './key-scenes.ts';
 import { permitScene, waiterScene } from './permit-scene.ts';
-import { ownPlace, type Place } from './place.ts';
-import type { Round, Scene } from './scene.ts';
+import { hostPlace, ownPlace, type Place, type Round, type Scene } from './scene.ts';
 import { MOST_AHEAD_MS } from './taker-work.ts';
 
 /** A bucket that never gets full, so initial tokens, inflow and tokens taken must add up. */
@@ -85,7 +86,7 @@ const [LIMIT, REFILL_MS, SLOTS] = [100, 10, 5] as const;
 const IDLE_MS = 10 * REFILL_MS;
 
 /** Any limiter: at most what it promises of any interval, and all of its limit after idling. */
-export function kindScene({ name, promise = 'flow', create }: Kind, place: Place): Scene {
+function kindScene({ name, promise = 'flow', create }: Kind, place: Place): Scene {
   const { clock, home } = place;
   const limiter = create({ ...home, clock, limit: LIMIT, refillMs: REFILL_MS });
   const { handle } = limiter;
@@ -127,7 +128,7 @@ export function kindScene({ name, promise = 'flow', create }: Kind, place: Place
 export const SHARED = KINDS.filter(({ name }) => name !== 'allOf');
 
 /** The scenes that threads and processes play. */
-export const LIMITED: readonly ((place: Place) => Scene)[] = [
+const LIMITED: readonly ((place: Place) => Scene)[] = [
   accountScene,
   setScene,
   setPromiseScene,
@@ -148,4 +149,32 @@ export function allScenes(kernel: KernelName): Scene[] {
     changedScene(kernel, 'LimitSet'),
     changedScene(kernel, 'key of a KeyedLimitSet'),
   ];
+}
+
+const REGION_BYTES = 2 * 1_048_576;
+const TALLY_BYTES = 524_288;
+
+/** The scenes that processes play, and the end of their region. */
+export interface HostScenes {
+  readonly scenes: readonly Scene[];
+  close(): void;
+}
+
+/** Limiters in one region in a file, which processes map. */
+export function hostScenes(kinds: readonly Kind[]): HostScenes {
+  const path = `zerotime-soak-${process.pid}`;
+  const region = HostRegion.open({ path, bytes: REGION_BYTES });
+  const tally = HostRegion.open({ path: `${path}-tally`, bytes: TALLY_BYTES });
+  const all = [...LIMITED, ...kinds.map((kind) => (place: Place) => kindScene(kind, place))];
+  const scenes = all.map((make, i): Scene => {
+    const scene = make(hostPlace(region, `limiter ${i}`));
+    return { ...scene, name: `${scene.name}, in processes`, tally };
+  });
+  const close = () => {
+    for (const each of [region, tally]) {
+      each.close();
+      rmSync(each.path);
+    }
+  };
+  return { scenes, close };
 }

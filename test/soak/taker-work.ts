@@ -1,9 +1,8 @@
 import { attach, type LimiterHandle, type Reservation } from '../../src/index.ts';
 import { type Subject, takerOf } from '../support/kinds.ts';
 import type { Random } from '../support/random.ts';
-import type { Admitted, SoakJob } from './job.ts';
+import type { Admitted, SoakJob, Work } from './job.ts';
 import type { Ledger } from './ledger.ts';
-import type { Work } from './work.ts';
 
 /** How far ahead a reservation can be. */
 export const MOST_AHEAD_MS = 20;

@@ -1,4 +1,6 @@
-import { afterAll, afterEach, beforeAll, expect, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, vi } from 'vitest';
+import { wasmMemories } from '../../src/memory/shared-memory.ts';
+import { collectUntil } from './collect.ts';
 
 // Test files share a process: what one leaves behind there decides how the next one ends.
 
@@ -45,14 +47,22 @@ afterEach(() => {
   vi.useRealTimers();
   vi.unstubAllGlobals();
   vi.unstubAllEnvs();
-  vi.restoreAllMocks();
 });
 
 afterAll(() => {
+  vi.restoreAllMocks();
   const after = shared();
   const names = new Set([...before.keys(), ...after.keys()]);
   const changed = [...names].filter(
     (name) => before.get(name) !== LAZY && !Object.is(before.get(name), after.get(name)),
   );
   expect(changed, 'what this file changed in its process and left changed').toEqual([]);
+});
+
+// Beyond 1,000 live regions a thread gets no more of them for WebAssembly, and test files share one.
+
+const MANY = 500;
+
+beforeEach(async () => {
+  if (wasmMemories.regions > MANY) await collectUntil(() => wasmMemories.regions < MANY);
 });

@@ -1,8 +1,55 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { ALARMS } from '../../src/memory/layout.ts';
+import { ALARM_BOARD, ALARMS } from '../../src/memory/layout.ts';
+import { timers } from '../../src/memory/runtime.ts';
 import { AlarmBoard } from '../../src/time/alarm-board.ts';
+import { Alarms } from '../../src/time/alarms.ts';
 import { settled } from '../support/settled.ts';
-import { fakeTimers, playedAlarms, turns } from './played-alarms.ts';
+
+/** Lets alarms use the timers of vitest. */
+function fakeTimers(): void {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  vi.spyOn(timers, 'start').mockImplementation((...given) => setTimeout(...given));
+  vi.spyOn(timers, 'stop').mockImplementation((timer) => clearTimeout(timer));
+}
+
+/** The alarms of a thread, whose alarm thread the test plays. */
+function playedAlarms() {
+  const board = AlarmBoard.create();
+  const start = vi.fn<(board: AlarmBoard, id: number, onFail: () => void) => void>();
+  const alarms = new Alarms(board, start);
+  const sets = vi.spyOn(board, 'set');
+  const woken: string[] = [];
+  let nowUs = 1e6;
+  const set = (us: number, name = '', strict = false) =>
+    alarms.set({ atUs: nowUs + us, nowUs, strict }, () => woken.push(name));
+  /** The alarm thread proves that it runs. */
+  const run = () => Atomics.store(board.words, ALARM_BOARD.running / 4, board.thread);
+  const lastSet = () => sets.mock.results.at(-1)?.value;
+  const ring = (alarm = lastSet()) => {
+    nowUs = Math.max(nowUs, alarm.dueUs);
+    if (!board.clear(alarm)) return;
+    Atomics.add(board.words, board.ringsAt(alarm.index), 1);
+    Atomics.notify(board.words, board.ringsAt(alarm.index));
+  };
+  /** Starts the alarm thread, as the first alarm does. */
+  const started = () => {
+    set(100);
+    run();
+  };
+  const pass = (us: number) => {
+    nowUs += us;
+  };
+  const isFree = () =>
+    Array.from({ length: ALARMS }, (_, i) => i).every((index) => {
+      return !board.clear({ index, dueUs: lastSet()?.dueUs, rings: 0 });
+    });
+  return { board, start, alarms, sets, woken, set, run, ring, started, pass, lastSet, isFree };
+}
+
+/** Turns the event loop, in which the wake-ups of other threads arrive. */
+async function turns(until: () => boolean): Promise<void> {
+  while (!until()) await new Promise(setImmediate);
+}
 
 beforeEach(fakeTimers);
 afterEach(() => {
@@ -163,4 +210,98 @@ test('a board is recognized by its size', () => {
   expect(AlarmBoard.open(buffer)?.buffer).toBe(buffer);
   expect(AlarmBoard.open(new SharedArrayBuffer(buffer.byteLength - 8))).toBeUndefined();
   expect(AlarmBoard.open(undefined)).toBeUndefined();
+});
+
+// docs/tuning.md: "If it is killed, timers take over within 10 ms"
+test('a thread that does not ring is doubted, and replaced if it does not prove itself', () => {
+  const { board, start, started, set, woken, run, pass } = playedAlarms();
+  started();
+  const id = board.thread;
+  set(1000, 'a');
+  vi.advanceTimersByTime(10);
+  expect(woken).toEqual([]);
+  vi.advanceTimersByTime(1);
+  expect(woken).toEqual(['a']);
+  expect(board.isServed).toBe(false);
+  expect(set(100)).toBeUndefined();
+  pass(1e6);
+  expect(set(100)).toBeUndefined();
+  expect(start).toHaveBeenCalledTimes(1);
+  pass(1);
+  expect(set(100)).toBeUndefined();
+  expect(board.thread).not.toBe(id);
+  expect(start).toHaveBeenCalledTimes(2);
+  pass(2e6);
+  set(100);
+  pass(2e6);
+  set(100);
+  expect(start, 'twice the timeout').toHaveBeenCalledTimes(2);
+  run();
+  expect(set(100)).toBeDefined();
+});
+
+test('a thread that was only late serves again', () => {
+  const { start, started, set, run } = playedAlarms();
+  started();
+  set(1000);
+  vi.advanceTimersByTime(11);
+  run();
+  expect(set(100)).toBeDefined();
+  expect(start).toHaveBeenCalledTimes(1);
+});
+
+test('a thread that was late before has its time once more', () => {
+  const { board, start, started, set, run, pass } = playedAlarms();
+  set(100);
+  set(100);
+  started();
+  set(100);
+  for (let doubt = 1; doubt <= 3; doubt++) {
+    pass(60e6);
+    board.doubt();
+    expect(set(100), 'as it is doubted').toBeUndefined();
+    pass(1e6);
+    expect(set(100)).toBeUndefined();
+    expect(start).toHaveBeenCalledTimes(doubt);
+    pass(1);
+    expect(set(100)).toBeUndefined();
+    expect(start, 'after the same time').toHaveBeenCalledTimes(doubt + 1);
+    run();
+    expect(set(100)).toBeDefined();
+  }
+});
+
+test('where no thread can start, none is started again', () => {
+  const { board, start, set, pass } = playedAlarms();
+  start.mockImplementation((_, id, onFail) => {
+    board.retire(id);
+    onFail();
+  });
+  for (let second = 0; second < 10; second++) {
+    expect(set(100)).toBeUndefined();
+    pass(1e6);
+  }
+  expect(start).toHaveBeenCalledTimes(1);
+  expect(board.thread).toBe(0);
+});
+
+test('a thread that has ended is started again', () => {
+  const { board, start, started, set } = playedAlarms();
+  started();
+  board.retire(board.thread);
+  expect(set(100)).toBeUndefined();
+  expect(start).toHaveBeenCalledTimes(2);
+});
+
+test('a thread that ends as an alarm is set does not get it', () => {
+  const { board, alarms, started, sets, isFree } = playedAlarms();
+  started();
+  sets.mockImplementationOnce((dueUs) => {
+    board.retire(board.thread);
+    return AlarmBoard.prototype.set.call(board, dueUs);
+  });
+  const wake = () => undefined;
+  expect(alarms.set({ atUs: 1e6 + 100, nowUs: 1e6, strict: false }, wake)).toBeUndefined();
+  expect(isFree()).toBe(true);
+  expect(vi.getTimerCount()).toBe(0);
 });

@@ -4,8 +4,6 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ManualClock, systemClock, TokenBucket } from '../../src/index.ts';
 import { timers } from '../../src/memory/runtime.ts';
 import { Crew } from '../support/crew.ts';
-import { Gate } from '../support/gate.ts';
-import type { Advanced, AdvanceJob } from '../workers/advancer.ts';
 
 /** The clock's timers that run: the test runner starts some of its own at any time. */
 const running = new Set<unknown>();
@@ -56,12 +54,10 @@ describe('a manual clock', () => {
   test('adds up the moves of four threads', async () => {
     const THREADS = 4;
     const TIMES = 20_000;
-    const crew = await Crew.start<AdvanceJob, Advanced>('advancer', THREADS);
+    const crew = await Crew.of('clocked', 'advance', THREADS);
     for (let round = 0; ; round++) {
       const clock = ManualClock.create();
-      const gate = new Gate().buffer;
-      const job = { clock: clock.handle, gate, arrivals: THREADS, times: TIMES };
-      const advanced = await crew.run(job);
+      const advanced = await crew.run({ clock: clock.handle, times: TIMES });
       expect(clock.nowMs).toBe(THREADS * TIMES);
       if (advanced.some(({ interleaved }) => interleaved > 0)) break;
       expect(round, 'rounds in which the threads did not meet').toBeLessThan(1_000);
@@ -180,11 +176,11 @@ function abortable() {
 }
 
 test('the system clock has one origin for all threads', async () => {
-  const crew = await Crew.start<AdvanceJob, Advanced>('advancer', 2);
+  const crew = await Crew.of('clocked', 'advance', 2);
   const clock = ManualClock.create().handle;
   for (let round = 0; round < 20; round++) {
     const before = systemClock.now();
-    const read = await crew.run({ clock, gate: new Gate().buffer, arrivals: 2, times: 0 });
+    const read = await crew.run({ clock, times: 0 });
     const after = systemClock.now();
     for (const { systemUs } of read) {
       expect(systemUs).toBeGreaterThanOrEqual(before);

@@ -1,6 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Alarms } from '../../src/time/alarms.ts';
+import type { SleepOptions } from '../../src/time/clock.ts';
 import { sleep, sleepSync } from '../../src/time/system-clock.ts';
 import { MAX_TIMEOUT_MS, Machine } from '../support/simulated-machine.ts';
 
@@ -126,5 +127,143 @@ describe('a blocking sleep', () => {
     sleepSync(machine.now, machine.nowUs);
     sleepSync(machine.now, machine.nowUs - 1);
     expect(machine.timeouts).toEqual([]);
+  });
+});
+
+/** What a precise sleep asks of the alarm thread, and how that answers. */
+
+describe('a precise sleep', () => {
+  /** Alarms that a test rings by hand. */
+  function byHand() {
+    const machine = new Machine();
+    const set: { readonly afterUs: number; readonly ring: () => void }[] = [];
+    alarms = {
+      set({ atUs, nowUs }, ring) {
+        const alarm = { afterUs: atUs - nowUs, ring };
+        set.push(alarm);
+        return () => void set.splice(set.indexOf(alarm), 1);
+      },
+    };
+    const ring = (afterUs: number) => {
+      machine.nowUs += afterUs;
+      set.pop()?.ring();
+    };
+    let hasEnded = false;
+    const start = (us: number, options: SleepOptions = {}) => {
+      const done = sleep(machine.now, machine.nowUs + us, { precise: true, ...options });
+      done.then(
+        () => {
+          hasEnded = true;
+        },
+        () => undefined,
+      );
+      return done;
+    };
+    const ended = async () => {
+      for (let i = 0; i < 5; i++) await Promise.resolve();
+      return hasEnded;
+    };
+    return { machine, set, ring, start, ended };
+  }
+
+  test.each([1, 400, 7300.5, 20_000])('of %d us needs one alarm and no timer', async (us) => {
+    const { machine, set, ring, start, ended } = byHand();
+    start(us);
+    expect(set.map(({ afterUs }) => afterUs)).toEqual([us]);
+    ring(us);
+    expect(await ended()).toBe(true);
+    expect([machine.timeouts, set]).toEqual([[], []]);
+  });
+
+  test('that is woken too early sets another alarm', async () => {
+    const { set, ring, start, ended } = byHand();
+    start(400);
+    ring(300);
+    expect(await ended()).toBe(false);
+    expect(set.map(({ afterUs }) => afterUs)).toEqual([100]);
+    ring(100);
+    expect(await ended()).toBe(true);
+  });
+
+  test('of a minute has a timer until it is near its end', async () => {
+    const { machine, set, ring, start, ended } = byHand();
+    start(60e6);
+    expect([machine.timeouts, set]).toEqual([[59_992], []]);
+    machine.lateUs = 1500;
+    await machine.fire();
+    const [alarm] = set;
+    expect(alarm?.afterUs).toBe(8000);
+    ring(8000);
+    expect(await ended()).toBe(true);
+  });
+
+  test('that is strict is woken 150 us earlier, and polls the clock from then on', async () => {
+    const { machine, set, ring, start, ended } = byHand();
+    start(1000, { strict: true });
+    expect(set.map(({ afterUs }) => afterUs)).toEqual([850]);
+    ring(851);
+    expect(set).toEqual([]);
+    while (!(await ended())) await machine.fire();
+    expect([machine.turns, machine.timeouts]).toEqual([149, []]);
+  });
+
+  test('that is woken more than a millisecond too early continues with timers', async () => {
+    const { machine, set, ring, start, ended } = byHand();
+    start(5000);
+    ring(4000);
+    expect(set.map(({ afterUs }) => afterUs)).toEqual([1000]);
+    start(5000);
+    ring(3999);
+    expect([set.length, machine.timeouts]).toEqual([1, [1]]);
+    while (!(await ended())) await machine.fire();
+    expect(machine.timeouts).toEqual([1, 1]);
+  });
+
+  test('is, by default, one that is short or strict, from the second within 10 s', () => {
+    const { machine, set, start } = byHand();
+    const sleeps = (us: number, strict = false) => {
+      const before = set.length;
+      start(us, { precise: undefined, strict });
+      return set.length > before ? 'alarm' : 'timer';
+    };
+    // Later than what any other test of this process has read: 31 years.
+    machine.nowUs = 1e15;
+    expect(sleeps(1999)).toBe('timer');
+    expect(sleeps(2000)).toBe('timer');
+    expect(sleeps(1999)).toBe('alarm');
+    machine.nowUs += 10e6;
+    expect(sleeps(100)).toBe('alarm');
+    expect(sleeps(10_000)).toBe('timer');
+    expect(sleeps(10_000, true)).toBe('alarm');
+    machine.nowUs += 10e6 + 1;
+    expect(sleeps(10_000, true)).toBe('timer');
+    expect(sleeps(1999)).toBe('alarm');
+    machine.nowUs = 1e6;
+    expect(sleeps(1999)).toBe('timer');
+    expect(sleeps(1999)).toBe('alarm');
+  });
+
+  test('sleeps on timers while no alarm thread runs', async () => {
+    const { machine, start, ended } = byHand();
+    alarms = { set: () => undefined };
+    start(1500);
+    while (!(await ended())) await machine.fire();
+    expect(machine.timeouts).toEqual([1, 1]);
+  });
+
+  test('that is aborted leaves no alarm behind', async () => {
+    const { set, start } = byHand();
+    const controller = new AbortController();
+    const done = start(400, { signal: controller.signal });
+    expect(set).toHaveLength(1);
+    controller.abort('enough');
+    await expect(done).rejects.toBe('enough');
+    expect(set).toEqual([]);
+  });
+
+  test('with precise: false asks for no alarm', () => {
+    const { machine, set, start } = byHand();
+    start(1500, { precise: false });
+    expect([machine.timeouts, set]).toEqual([[1], []]);
   });
 });

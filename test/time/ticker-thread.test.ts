@@ -8,9 +8,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { type Clock, systemClock, TickerClock, TokenBucket } from '../../src/index.ts';
 import { createTickerCell, TickerCell, TickerReader } from '../../src/time/ticker-reader.ts';
 import { Crew, compiled } from '../support/crew.ts';
-import { Gate } from '../support/gate.ts';
 import { notingEnvironment } from '../support/preload.ts';
-import type { ReadJob, ReadTimes } from '../workers/ticker-reader.ts';
 
 setFlagsFromString('--expose-gc');
 
@@ -72,16 +70,16 @@ describe("a ticker's thread", () => {
   });
 
   test('keeps neither the process nor its waits from ending', async () => {
-    const script = fileURLToPath(compiled('ticking-process'));
-    const ended = promisify(execFile)(process.execPath, [script], { timeout: 60_000 });
-    expect(await ended).toEqual({ stdout: 'ticked\n', stderr: '' });
+    const args = [fileURLToPath(compiled('lonely')), 'ticker'];
+    const ended = promisify(execFile)(process.execPath, args, { timeout: 60_000 });
+    expect(await ended).toEqual({ stdout: 'in time\n', stderr: '' });
   });
 
   test("ignores the process's options", async () => {
     const options = { timeout: 60_000, env: notingEnvironment() };
-    const script = fileURLToPath(compiled('ticking-process'));
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, [script], options);
-    expect([stdout, stderr], 'only the main thread loads it').toEqual(['ticked\n', 'loaded\n']);
+    const args = [fileURLToPath(compiled('lonely')), 'ticker'];
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, args, options);
+    expect([stdout, stderr], 'only the main thread loads it').toEqual(['in time\n', 'loaded\n']);
   });
 
   test('is ended by dispose: its readers in all threads fall back', async () => {
@@ -155,10 +153,9 @@ describe("a ticker's thread", () => {
     const THREADS = 4;
     const clock = await started();
     const { handle } = TokenBucket.create({ rate: 1, burst: 1, clock });
-    const crew = await Crew.start<ReadJob, ReadTimes>('ticker-reader', THREADS);
-    const job = { handle, arrivals: THREADS, readings: 500_000 };
+    const crew = await Crew.of('clocked', 'readTicker', THREADS);
     for (let round = 0; ; round++) {
-      const threads = await crew.run({ ...job, gate: new Gate().buffer });
+      const threads = await crew.run({ handle, readings: 500_000 });
       for (const { mostAheadUs, mostBackUs } of threads) {
         expect(mostAheadUs).toBeLessThanOrEqual(0);
         expect(mostBackUs).toBeLessThanOrEqual(0);

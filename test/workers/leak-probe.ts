@@ -1,11 +1,11 @@
 import { getEventListeners, setMaxListeners } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
-import { Worker } from 'node:worker_threads';
+import { isMainThread, Worker, workerData } from 'node:worker_threads';
 import { FixedWindow, ManualClock, RateLimitError, Region, TokenBucket } from '../../src/index.ts';
 
 // Runs in its own process with --expose-gc: repeats one operation very often, and reports what
-// leaked.
+// leaked. One of the operations is to start a thread, which attaches, takes a token and exits.
 
 declare const gc: () => void;
 
@@ -99,7 +99,7 @@ async function workers(count: number): Promise<void> {
   const clock = ManualClock.create();
   const bucket = TokenBucket.create({ rate: 1, burst: 1e6, clock, stats: true });
   const before = bucket.balance();
-  const url = new URL('./attaching.js', import.meta.url);
+  const url = new URL(import.meta.url);
   let left = count;
   const startOneByOne = async () => {
     while (left-- > 0) {
@@ -114,13 +114,19 @@ async function workers(count: number): Promise<void> {
 
 const KINDS = { waits, limiters, workers } as const;
 
-const [kind, times] = process.argv.slice(2);
-const repeat = KINDS[kind as keyof typeof KINDS];
-const halfway = Number(times) / 2;
-// Fills caches and pools first.
-await repeat(Math.ceil(halfway / 10 / BATCH) * (repeat === workers ? 10 : BATCH));
-await repeat(halfway);
-const half = await holdings();
-await repeat(halfway);
-const leaked: Leaked = { half, whole: await holdings() };
-console.log(JSON.stringify(leaked));
+async function probe(kind: string, times: number): Promise<void> {
+  const repeat = KINDS[kind as keyof typeof KINDS];
+  const halfway = times / 2;
+  // Fills caches and pools first.
+  await repeat(Math.ceil(halfway / 10 / BATCH) * (repeat === workers ? 10 : BATCH));
+  await repeat(halfway);
+  const half = await holdings();
+  await repeat(halfway);
+  const leaked: Leaked = { half, whole: await holdings() };
+  console.log(JSON.stringify(leaked));
+}
+
+if (isMainThread) {
+  const [kind = '', times] = process.argv.slice(2);
+  await probe(kind, Number(times));
+} else if (!TokenBucket.attach(workerData).tryConsume()) throw new Error('no token is left');

@@ -2,8 +2,7 @@ import { attach, type LimiterHandle, ManualClock, Semaphore } from '../../src/in
 import { handleFor, type KernelMix } from '../support/kernels.ts';
 import type { Operation } from '../support/linearization.ts';
 import { Random } from '../support/random.ts';
-import { Caller, type RecordedCall } from '../support/recorded-calls.ts';
-import { PermitCaller } from '../support/recorded-permits.ts';
+import { Caller, PermitCaller, type RecordedCall } from '../support/recorded-calls.ts';
 import { serve } from '../support/serve.ts';
 
 /** Makes a few calls on each of many limiters, together with other threads, and records them. */

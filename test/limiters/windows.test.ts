@@ -1,61 +1,143 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { ManualClock, Region, SlidingLog } from '../../src/index.ts';
+import { FixedWindow, ManualClock, Region, SlidingLog, SlidingWindow } from '../../src/index.ts';
 import { WINDOW } from '../../src/memory/layout.ts';
-import { Preemption } from '../support/preemption.ts';
+import { KILLED, Preemption } from '../support/preemption.ts';
+
+describe('FixedWindow', () => {
+  it('reads no clock while the count is under the limit, with allowDoubleBurst', () => {
+    const clock = ManualClock.create();
+    const options = { limit: 3, intervalMs: 100, allowDoubleBurst: true, clock };
+    const window = FixedWindow.attach(FixedWindow.create(options).handle);
+    let readings = 0;
+    const now = window.clock.now.bind(window.clock);
+    window.clock.now = () => {
+      readings++;
+      return now();
+    };
+    for (let i = 0; i < 3; i++) expect(window.tryConsume()).toBe(true);
+    expect(readings).toBe(0);
+    expect(window.tryConsume()).toBe(false);
+    expect(readings).toBe(1);
+  });
+
+  it('writes nothing when it refuses', () => {
+    const clock = ManualClock.create();
+    const region = Region.create();
+    const window = FixedWindow.create({ limit: 3, intervalMs: 100, clock, region });
+    window.tryConsume(2);
+    const { offset } = window.handle;
+    const bytes = () => Buffer.from(region.buffer, offset, 576).toString('hex');
+    const before = bytes();
+    for (const n of [2, 3, 4, 1e9]) expect(window.tryConsume(n)).toBe(false);
+    expect(window.decide(2).allowed).toBe(false);
+    expect(bytes()).toBe(before);
+  });
+
+  it.each([1, 2, 1_023, 2_047, 2_048, 1_000_000, 2 ** 30 - 1])(
+    'never has a window shorter than the interval, at limit %i',
+    (limit) => {
+      const clock = ManualClock.create({ nowMs: 0.777 });
+      const intervalMs = 1_000;
+      const window = FixedWindow.create({ limit, intervalMs, clock });
+      let openedMs = clock.nowMs;
+      for (let i = 0; i < 50; i++) {
+        // Fills the window, whenever it began.
+        window.tryConsume(limit);
+        const { retryAfterMs } = window.decide(limit);
+        clock.advance(retryAfterMs - 0.001);
+        expect(window.tryConsume(limit)).toBe(false);
+        // Now and then a little late, so that windows begin anywhere between two units of the word.
+        clock.advance(0.001 + (i % 3 === 0 ? 0.0283 : 0));
+        expect(window.tryConsume(limit)).toBe(true);
+        if (i > 0) expect(clock.nowMs - openedMs).toBeGreaterThanOrEqual(intervalMs - 1e-4);
+        openedMs = clock.nowMs;
+      }
+    },
+  );
+
+  it('works for 17 years', () => {
+    const clock = ManualClock.create();
+    for (const limit of [1, 2_047, 1_000_000, 2 ** 30 - 1]) {
+      clock.set(0);
+      const window = FixedWindow.create({ limit, intervalMs: 1_000, clock });
+      window.tryConsume(limit);
+      for (let year = 1; year <= 17; year++) {
+        clock.set(year * 365.25 * 86_400_000);
+        expect(window.tryConsume(limit)).toBe(true);
+        clock.advance(999);
+        expect(window.tryConsume(limit)).toBe(false);
+        // The word counts 525 ms at the largest limit.
+        clock.advance(1 + 2 * 525);
+        expect(window.available()).toBe(limit);
+      }
+    }
+  });
+});
 
 /** 1/16 microsecond, in milliseconds. */
 const TICK_MS = 1 / 16_000;
 
+describe('SlidingWindow', () => {
+  it('has 10 slots by default, and reports its limit', () => {
+    const window = SlidingWindow.create({ limit: 10, intervalMs: 1_000 });
+    expect(window).toMatchObject({ limit: 10, intervalMs: 1_000, slots: 10 });
+  });
+
+  it('works for 17 years', () => {
+    for (const limit of [1, 1_000_000, 2 ** 30 - 1]) {
+      const clock = ManualClock.create();
+      const window = SlidingWindow.create({ limit, intervalMs: 10_000, slots: 10, clock });
+      for (let year = 1; year <= 17; year++) {
+        clock.set(year * 365.25 * 86_400_000);
+        expect(window.tryConsume(limit)).toBe(true);
+        clock.advance(8_990);
+        expect(window.tryConsume()).toBe(false);
+        clock.advance(1_010);
+        expect(window.available()).toBe(limit);
+      }
+    }
+  });
+});
+
+describe('a slot that a thread sealed before it died', () => {
+  let preemption: Preemption | undefined;
+  afterEach(() => {
+    preemption?.restore();
+  });
+
+  it('is not reopened, and keeps its count, if the clock then steps back', () => {
+    preemption = new Preemption();
+    let deaths = 0;
+    for (let at = 1; at < 20; at++) {
+      const clock = ManualClock.create();
+      const window = SlidingWindow.create({ limit: 3, intervalMs: 100, slots: 4, clock });
+      const dying = preemption.check(SlidingWindow.attach(structuredClone(window.handle)));
+      window.tryConsume(2);
+      clock.set(25);
+      const end = preemption.call(
+        () => dying.available(),
+        at,
+        () => undefined,
+        true,
+      );
+      if (end === KILLED) deaths++;
+      clock.set(0);
+      expect(window.available()).toBe(1);
+      const slotNow = Number(window.decide(3).retryAfterMs);
+      // Slot 0 leaves at 100 ms, no matter when the next one was opened.
+      expect(slotNow).toBe(100);
+      clock.set(25);
+      expect(window.tryConsume()).toBe(true);
+      clock.set(100);
+      expect(window.available()).toBe(2);
+      clock.set(125);
+      expect(window.available()).toBe(3);
+    }
+    expect(deaths).toBeGreaterThan(4);
+  });
+});
+
 describe('SlidingLog', () => {
-  it('admits again one interval after each admission, to the tick', () => {
-    const clock = ManualClock.create();
-    const log = SlidingLog.create({ limit: 3, intervalMs: 100, clock });
-    const steps: [atMs: number, n: number, admitted: boolean, left: number][] = [
-      [0, 1, true, 2],
-      [30, 2, true, 0],
-      [100 - TICK_MS, 1, false, 0],
-      [100, 1, true, 0],
-      [130 - TICK_MS, 1, false, 0],
-      [130, 2, true, 0],
-      // After a step back, every entry is too recent.
-      [50, 1, false, 0],
-      [200, 2, false, 1],
-      [230 - TICK_MS, 3, false, 1],
-      [230, 3, true, 0],
-      [10_000, 3, true, 0],
-      [10_000, 4, false, 0],
-    ];
-    const seen = steps.map(([atMs, n]) => {
-      clock.set(atMs);
-      const admitted = log.tryConsume(n);
-      return [atMs, n, admitted, log.available()];
-    });
-    expect(seen).toEqual(steps);
-  });
-
-  it('reports when enough of the oldest admissions will have expired', () => {
-    const clock = ManualClock.create();
-    const log = SlidingLog.create({ limit: 4, intervalMs: 100, clock });
-    for (const atMs of [0, 30, 55, 80]) {
-      clock.set(atMs);
-      log.tryConsume();
-    }
-    const retries = [1, 2, 3, 4, 5].map((n) => log.decide(n).retryAfterMs);
-    expect(retries).toEqual([20, 50, 75, 100, Number.POSITIVE_INFINITY]);
-    expect(log.decide().resetMs).toBe(100);
-  });
-
-  it('admits a steady overload at the limit', () => {
-    const clock = ManualClock.create();
-    const log = SlidingLog.create({ limit: 10, intervalMs: 1_000, clock });
-    let admitted = 0;
-    for (let ms = 0; ms < 100_000; ms += 10) {
-      clock.set(ms);
-      if (log.tryConsume()) admitted++;
-    }
-    expect(admitted).toBe(1_000);
-  });
-
   it('admits its limit when new, even if the clock then steps back two years', () => {
     const clock = ManualClock.create({ nowMs: 0 });
     const log = SlidingLog.create({ limit: 2, intervalMs: 1e11, clock });

@@ -1,0 +1,145 @@
+import {
+  allOf,
+  attach,
+  type ClockHandle,
+  type LimiterHandle,
+  ManualClock,
+  systemClock,
+} from '../../src/index.ts';
+import { Gate } from '../support/gate.ts';
+import { serveOneOf } from '../support/serve.ts';
+
+// Jobs of threads that read, move or stop a clock.
+
+export interface Advanced {
+  /**
+   * How often another thread moved the clock between this thread's move and the reading before it.
+   */
+  readonly interleaved: number;
+  /** This thread's reading of the system clock. */
+  readonly systemUs: number;
+}
+
+/** Advances a clock by a millisecond at a time, together with other threads. */
+function advance(
+  { clock: handle, times }: { clock: ClockHandle; times: number },
+  _: number,
+  meet: () => void,
+): Advanced {
+  const systemUs = systemClock.now();
+  const clock = ManualClock.attach(handle);
+  meet();
+  let interleaved = 0;
+  for (let i = 0; i < times; i++) {
+    const before = clock.nowMs;
+    clock.advance(1);
+    if (clock.nowMs > before + 1) interleaved++;
+  }
+  return { interleaved, systemUs };
+}
+
+export interface ReadTimes {
+  /** The most that a reading was ahead of a later reading of the system clock. */
+  readonly mostAheadUs: number;
+  /** The most that a reading was behind the previous one. */
+  readonly mostBackUs: number;
+  /** Readings equal to the previous one, which readings of the system clock hardly ever are. */
+  readonly repeated: number;
+}
+
+/** Compares a limiter's ticker clock with the system clock, together with other threads. */
+function readTicker(
+  { handle, readings }: { handle: LimiterHandle<'token-bucket'>; readings: number },
+  _: number,
+  meet: () => void,
+): ReadTimes {
+  const { clock } = attach(handle);
+  meet();
+  let mostAheadUs = Number.NEGATIVE_INFINITY;
+  let mostBackUs = Number.NEGATIVE_INFINITY;
+  let repeated = 0;
+  let last = Number.NEGATIVE_INFINITY;
+  for (let i = 0; i < readings; i++) {
+    const us = clock.now();
+    mostAheadUs = Math.max(mostAheadUs, us - systemClock.now());
+    mostBackUs = Math.max(mostBackUs, last - us);
+    if (us === last) repeated++;
+    last = us;
+  }
+  return { mostAheadUs, mostBackUs, repeated };
+}
+
+interface SleepJob {
+  readonly handle: LimiterHandle<'token-bucket'>;
+  /** A second limiter that must also admit. */
+  readonly also?: LimiterHandle<'token-bucket'>;
+  readonly call: 'wait' | 'waitSync';
+  readonly waits: number;
+  /** The thread arrives here after each wait. */
+  readonly ended?: SharedArrayBuffer;
+}
+
+/**
+ * Waits for tokens, and reports the instants, in microseconds of the bucket's clock, at which it got
+ * them.
+ */
+async function sleep({ handle, also, call, waits, ended }: SleepJob): Promise<readonly number[]> {
+  const bucket = attach(handle);
+  const limiter = also === undefined ? bucket : allOf(bucket, attach(also));
+  const gate = new Gate(ended);
+  const endedAt: number[] = [];
+  for (let i = 0; i < waits; i++) {
+    if (call === 'wait') await limiter.wait();
+    else limiter.waitSync();
+    endedAt.push(bucket.clock.now());
+    gate.arrive();
+  }
+  return endedAt;
+}
+
+interface StalledJob {
+  readonly handle: LimiterHandle<'token-bucket'>;
+  readonly call: keyof typeof STALLED;
+  /** The thread arrives here once it has read the clock. */
+  readonly hasRead: SharedArrayBuffer;
+  /** The thread waits here before the call continues. */
+  readonly mayGoOn: SharedArrayBuffer;
+}
+
+type Bucket = ReturnType<typeof attach<'token-bucket'>>;
+
+/** Each returns the tokens that it got. */
+const STALLED = {
+  tryConsume: (bucket: Bucket) => (bucket.tryConsume() ? 1 : 0),
+  consumeOrDrain: (bucket: Bucket) => bucket.consumeOrDrain(100),
+  decide: (bucket: Bucket) => (bucket.decide().allowed ? 1 : 0),
+  returnTokens(bucket: Bucket) {
+    bucket.returnTokens(0);
+    return 0;
+  },
+  'reserve and cancel'(bucket: Bucket) {
+    bucket.reserve()?.cancel();
+    return 0;
+  },
+  reconfigure(bucket: Bucket) {
+    bucket.reconfigure({ burst: bucket.burst });
+    return 0;
+  },
+} as const;
+
+/** Makes one call on a bucket, and is suspended between its clock reading and its loop. */
+function stall({ handle, call, hasRead, mayGoOn }: StalledJob): number {
+  const bucket = attach(handle);
+  const { clock } = bucket;
+  const read = clock.now.bind(clock);
+  clock.now = () => {
+    const nowUs = read();
+    new Gate(hasRead).arrive();
+    new Gate(mayGoOn).await(1);
+    return nowUs;
+  };
+  return STALLED[call](bucket);
+}
+
+export const JOBS = { advance, readTicker, sleep, stall };
+serveOneOf(JOBS);
