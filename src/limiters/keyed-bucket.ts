@@ -46,8 +46,8 @@ export class KeyBucket extends BucketCalls {
    * {@link reset} ends a block or debt. Returns false, and does nothing, if the key finds no place
    * in the table, or its limits are unlimited.
    *
-   * A block is a debt: returned tokens shorten it, and so does a higher rate. During a pause it only
-   * empties the bucket.
+   * A block is a debt: returned tokens shorten it, and so does a higher rate after `reconfigure`. A
+   * call under a tier with a lower rate makes it longer. During a pause it only empties the bucket.
    *
    * @throws RangeError, TypeError if `ms` is not from 0 to 1e11 (3.2 years).
    */

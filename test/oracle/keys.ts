@@ -184,14 +184,13 @@ export class TierKeys<Key> implements Keys<Key> {
     const before = this.unused(held.tier);
     const tokens = held.contents.balance(now);
     const used = max(ZERO, before.balance(now).minus(tokens));
-    if (tokens.compare(ZERO) >= 0 || used.compare(ZERO) === 0) {
-      return unused.holding(unused.balance(now).minus(used), now);
-    }
+    const left = unused.balance(now).minus(used);
+    if (tokens.compare(ZERO) >= 0 || used.compare(ZERO) === 0) return unused.holding(left, now);
     // When the debt ends, all that a key of the old tier can hold is used.
     const debtUs = ZERO.minus(tokens).over(before.flow);
     const endUs = now.plus(debtUs);
     const then = ZERO.min(unused.balance(endUs).minus(before.balance(endUs)));
-    return unused.holding(then.minus(debtUs.times(unused.flow)), now);
+    return unused.holding(left.min(then.minus(debtUs.times(unused.flow))), now);
   }
 
   hold(key: Key, tier: number, contents: Contents): void {

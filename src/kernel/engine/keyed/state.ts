@@ -55,9 +55,9 @@ import {
 //
 // A change keeps what a bucket holds, up to the new burst, as that of a bucket of its own does. A
 // change of the tier keeps what was used: a bucket lacks as many tokens as before of what a key holds
-// that took nothing. It keeps the end of a debt: tokens may be promised until then, and what they
-// leave used at that instant stays used. In windows, both keep the count, and another tier also keeps
-// the windows that are used up.
+// that took nothing. It keeps a debt's end, unless that becomes later: tokens may be promised until
+// then, and what they leave used at that instant stays used. In windows, both keep the count, and
+// another tier also keeps the windows that are used up.
 
 /** The tier of a state. Only damaged memory names one that the table does not have. */
 export function tierOf(state: i64): i32 {
@@ -109,11 +109,13 @@ function moved(zeroTime: i64, us: f64, rest: i64, newRest: i64): i64 {
   if (fillTicks != 0) return zeroTime;
   const now = countedTick(us);
   const then = newTick(us);
-  if (zeroTime <= max(now, rest)) return keptUsed(zeroTime, now, then, rest, newRest);
-  // At the end of the debt the old burst is used up; the new tier counts from there.
-  const debtUs = ((zeroTime - now) as f64) / ticksPerMicro;
-  const end = then + (min(ceil(debtUs * newTicksPerMicro), TABLE_SPAN_TICKS as f64) as i64);
-  const next = max(end, keptUsed(zeroTime, zeroTime, end, rest, newRest));
+  let next = keptUsed(zeroTime, now, then, rest, newRest);
+  if (zeroTime > max(now, rest)) {
+    // At the last promised instant the old burst is used up; the new tier counts from there.
+    const debtUs = ((zeroTime - now) as f64) / ticksPerMicro;
+    const end = then + (min(ceil(debtUs * newTicksPerMicro), TABLE_SPAN_TICKS as f64) as i64);
+    next = max(max(next, end), keptUsed(zeroTime, zeroTime, end, rest, newRest));
+  }
   return min(next, LAST_TICKS);
 }
 
