@@ -60,6 +60,8 @@ export const SCENES: Readonly<
   keyed: [60, 80, table(KEYED)],
   'crowded keyed': [40, 80, table({ ...KEYED, homes: 'one', fill: 'late' })],
   'rushed keyed': [120, 120, table({ ...KEYED, homes: 'one', share: 0.5, fill: 'soon' })],
+  'damaged keyed': [60, 60, table({ ...KEYED, changes: 6, damage: 2 })],
+  'keyed windows': [100, 80, table({ ...KEYED, share: 1, changes: 6, isWindow: true })],
   'keyed limit set': [80, 80, table(KEYED_SET)],
   'rushed keyed limit set': [120, 120, table({ ...KEYED_SET, fill: 'soon', changes: 30 })],
   'changing keyed limit set': [60, 60, table({ ...KEYED_SET, changes: 4 })],
@@ -89,8 +91,8 @@ export const SCENES_OF: Readonly<Record<string, readonly string[]>> = {
   'fixed-window': ['fixed window'],
   'sliding-window': ['sliding window'],
   'sliding-log': ['sliding log'],
-  'keyed-token-bucket': ['keyed', 'crowded keyed', 'rushed keyed'],
-  'keyed-fixed-window': ['keyed', 'crowded keyed', 'rushed keyed'],
+  'keyed-token-bucket': ['keyed', 'crowded keyed', 'rushed keyed', 'damaged keyed'],
+  'keyed-fixed-window': ['keyed windows'],
   'keyed-limit-set': ['keyed limit set', 'changing keyed limit set', 'damaged keyed limit set'],
 };
 

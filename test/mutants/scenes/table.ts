@@ -47,6 +47,8 @@ export interface Crowd {
   readonly changes: number;
   /** On average every nth call meets damaged memory. */
   readonly damage: number;
+  /** Keys have windows, in place of buckets. */
+  readonly isWindow?: true;
   /** Terminated threads hold nearly all places of the free list. */
   readonly isCrowded?: true;
   /** How many keys the table is made for and how many limits a set has, if not a few. */
@@ -96,7 +98,7 @@ function randomKeys(random: Random, count: number, { homes }: Crowd): [number, n
   );
 }
 
-function randomLimit(random: Random, { fill, of }: Crowd): Schedule {
+function randomLimit(random: Random, { fill, of, isWindow }: Crowd): Schedule {
   const rate = {
     soon: random.logarithmic(100, 1e6),
     late: random.logarithmic(1e-3, 10),
@@ -104,8 +106,7 @@ function randomLimit(random: Random, { fill, of }: Crowd): Schedule {
   }[fill];
   const burst = random.pick([1, 2, 3, 5, 0.5, 1000, random.logarithmic(0.5, 10)]);
   const limit = Math.ceil(burst);
-  // A fixed window.
-  if (of === 'keyed' && random.below(4) === 0) {
+  if (isWindow || (of === 'keyed' && random.below(4) === 0)) {
     return perInterval(limit, (limit / rate) * 1000, limit);
   }
   return continuous(random.below(12) === 0 ? Infinity : rate, burst);
@@ -298,7 +299,8 @@ export function tableScene(crowd: Crowd, recorder: Recorder, random: Random, cal
   const tokenUs = Math.min(1e9, 1e6 / rate / (capacity || 1));
 
   const draw = (time: number): Step<Buckets> => {
-    const n = random.pick([0, 1, 1, 2, burst, random.logarithmic(burst / 100, burst * 2)]);
+    const usual = random.pick([0, 1, 1, 2, burst, random.logarithmic(burst / 100, burst * 2)]);
+    const n = random.below(100) === 0 ? random.logarithmic(1, 1e12) : usual;
     const maxWaitUs = random.pick([0, 0, 1, Infinity, random.logarithmic(1, 1e9)]);
     const admission = admissions.at(-1 - random.below(3));
     if (random.below(changes) === 0) {
@@ -327,7 +329,8 @@ export function tableScene(crowd: Crowd, recorder: Recorder, random: Random, cal
       case 8:
         return (buckets) => buckets.charge(time, n);
       case 9:
-        return (buckets) => buckets.block(time, random.pick([0, 1, 1e6, maxWaitUs]));
+        return (buckets) =>
+          buckets.block(time, random.pick([0, 1, 1e6, maxWaitUs, fillUs, fillUs / 2, 3 * fillUs]));
       case 10:
         return (buckets) => buckets.reset(time);
       case 11:

@@ -312,5 +312,5 @@ export function heldBefore(held: i64): i64 {
 export function costOfSpan(span: i64): i64 {
   if (fillTicks == 0) return span;
   const fill = fillTicks as i64;
-  return ((span + fill - 1) / fill - 1) * (fill - gapTicks);
+  return ((span + fill - 1) / fill - 1) * fill;
 }
