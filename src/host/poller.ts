@@ -10,6 +10,9 @@ import { sharedBytes } from '../memory/shared-memory.ts';
 import { startThread } from './threads.ts';
 import type { Poller } from './watched-poll-set.ts';
 
+/** Between two looks. Including the time to wake two threads, a change is noticed within 25 ms. */
+export const LOOK_EVERY_MS = 20;
+
 /** The layout that its program needs. */
 const LAYOUT = {
   head: WATCH_LIST,
@@ -17,8 +20,7 @@ const LAYOUT = {
   watchBytes: WATCH_BYTES,
   /** Index of the count of events fired in the memory. */
   fired: REGION_FILE.fired >> 2,
-  // Including the time to wake two threads, a change is noticed within 25 ms.
-  everyMs: 20,
+  everyMs: LOOK_EVERY_MS,
 } as const;
 
 /** The data that a poller's thread starts with. */
