@@ -239,9 +239,12 @@ export abstract class TableHost<Engine extends TableEngine> {
   }
 }
 
-/** The operations on a table of buckets: {@link seek} selects the key for the others. */
-export interface KeyedKernel extends TokenKernel, TableHost<TableEngine> {
-  returnTokens(nowUs: number, tokens: number): boolean;
+/**
+ * The operations on a table of buckets: {@link seek} selects the key for the others. The library's
+ * types name this, so it names neither host nor engine.
+ */
+export interface KeyedKernel extends TokenKernel {
+  readonly name: KernelName;
   /** The names of the tiers, from limit 1 on. */
   readonly tiers: readonly string[];
   /**
@@ -249,5 +252,18 @@ export interface KeyedKernel extends TokenKernel, TableHost<TableEngine> {
    * tier.
    */
   seek(high: number, low: number, tier?: number): void;
+  /**
+   * Empties the key's bucket for a time; false if the key finds no place in the table, or nothing
+   * limits it.
+   */
+  block(nowUs: number, us: number): boolean;
+  /** Fills the key's bucket for every limit. */
+  reset(nowUs: number): void;
+  /** The place of the last admission, which is due at `dueUs` under the limits in force. */
+  position(dueUs: number): Place;
+  /** All limits in force. */
+  schedules(): Limits<Schedule>;
+  /** Puts new limits in force: `change` gets the current ones, and may be called again. */
+  reconfigure(readClock: () => number, change: Change, at?: NameOf): void;
   stats(nowUs: number): KeyedStats;
 }
