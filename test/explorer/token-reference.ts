@@ -1,8 +1,9 @@
 import { RECORD_COUNT } from '../../src/memory/layout.ts';
 import { type Calls, type Taken, toNumber } from '../oracle/calls.ts';
 import type { Limit } from '../oracle/contents.ts';
-import { Places, SetKeys, TierKeys, type WhenFull } from '../oracle/keys.ts';
+import { SetKeys, TierKeys } from '../oracle/keys.ts';
 import { LimitSetOracle, type RateLimit } from '../oracle/limit-set.ts';
+import { Places, type WhenFull } from '../oracle/places.ts';
 import { TokenBucketOracle } from '../oracle/token-bucket.ts';
 import { type Operation, operations, type Reference, type Subject, verdict } from './subject.ts';
 

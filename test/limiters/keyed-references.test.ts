@@ -41,11 +41,7 @@ interface Kind {
   readonly pauses?: boolean;
   readonly acts: readonly Name[];
 }
-interface Options {
-  readonly capacity: number;
-  readonly clock: ManualClock;
-  readonly kernel: KernelName;
-}
+type Options = Readonly<{ capacity: number; clock: ManualClock; kernel: KernelName }>;
 
 const CALLS = ['tryConsume', 'tryConsume', 'consumeOrDrain', 'decide', 'charge'] as const;
 const ENDS = ['block', 'reset'] as const;
