@@ -22,7 +22,7 @@ import {
 } from './subcommand.ts';
 import { columns } from './summary.ts';
 
-// Changes of limits from outside the program, and their record.
+// Changes of limits from outside the program, and the log of them.
 
 interface ChangeOptions extends RegionOptions {
   readonly dryRun: boolean;

@@ -184,7 +184,7 @@ function changeTable({ path, changes }: RegionView): ComponentChild {
 
 const TITLES = { tokens: 'Tokens', permits: 'Permits in use', keys: 'Keys in the table', '': '' };
 
-/** The charts of a limiter: its level, what it decides, and who waits. */
+/** The charts of a limiter: its level, its decisions and its waiting callers. */
 function chartsOf({ name, unit }: LimiterView, series: Series, nowMs: number): ComponentChild[] {
   const has = (field: number) => series.some(([, point]) => point[field] !== null);
   const level = (field: 0 | 1 | 4) => series.map(([, point]) => point[field]);
