@@ -55,6 +55,12 @@ describe('the next number of calls in flight', () => {
     expect(stateAfter(rule, steady(number), sample(latencyMs)).number).toBeCloseTo(next, 1);
   });
 
+  test.each(ADAPT_RULES)('by %s grows while a coarse clock shows no latency at all', (rule) => {
+    expect(stateAfter(rule, steady(20), sample(0, { mostInFlight: 20 })).number).toBeGreaterThan(
+      20,
+    );
+  });
+
   // number, the window's latency, permits in use, scatter, next number; 10 ms without a queue
   test.each<[number, number, number, number, number]>([
     [20, 10, 20, 0, 20.5], // windows alike: a queue of one call shows whether there is one
