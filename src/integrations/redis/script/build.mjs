@@ -36,8 +36,7 @@ async function constants() {
   );
   const { FIELDS, LIMIT_FIELDS, ANSWER, formatOf } = format;
   const { MAX_LIMITS } = layout;
-  const fieldsOf = (limits) => FIELDS.length + limits * LIMIT_FIELDS.length;
-  const packed = (limits) => `<${'d'.repeat(fieldsOf(limits))}`;
+  const packed = (limits) => `<${'d'.repeat(FIELDS.length + limits * LIMIT_FIELDS.length)}`;
   const fields = placesOf(FIELDS, 1);
   const limitFields = placesOf(LIMIT_FIELDS, 0);
   const answers = Object.entries(ANSWER).map(([name, code]) => [`ANSWER_${capitals(name)}`, code]);
@@ -58,11 +57,8 @@ async function constants() {
     FORMAT_ONE: formatOf(1),
     // Places of letters count from 1, offsets from 0.
     COUNT_AT: 8,
-    EXPIRES_OFFSET: 8 * (fields.EXPIRES - 1),
     // As text, because a number would be printed in each call.
     SEEN_OFFSET: String(8 * (fields.SEEN - 1)),
-    HIGH_OF_ONE: 8 * (FIELDS.length + limitFields.HIGH) + 1,
-    TEXT_OF_ONE: 8 * fieldsOf(1) + 1,
     PACKED_ONE: packed(1),
     PACKED_MOST: packed(MAX_LIMITS),
   };

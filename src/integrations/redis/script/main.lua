@@ -21,8 +21,8 @@
 --               epoch, and then: of take, as of try; of drain, the tokens; of cancel, 1 or 0
 --
 -- On the short path, arrays would cost the server much of its time. So a single try is answered by
--- one number, the server's time, negative if the call is refused. Under one limit, a single take is
--- answered by that number, originUs, ticks of the zero-time and epoch.
+-- one number, the server's time, negative if the call is refused; a single take by that number,
+-- originUs, ticks of the zero-times and epoch.
 --
 -- A stale answer has the limits that apply. Ticks that a double can't count are two halves,
 -- high:low.
@@ -42,7 +42,6 @@ else
 end
 local stored = redis.call('GET', KEYS[1])
 INCLUDE 'short-take.lua'
-INCLUDE 'short-take-several.lua'
 -- A function of its own, because each call clears the registers of all locals of its function.
 local function takeLongPath()
   INCLUDE 'arithmetic.lua'

@@ -1,7 +1,7 @@
--- Takes under one limit on the short path, where every number is an integer that a double counts:
--- tokens flow in continuously, and neither the burst nor the debt is above SHORT_TICKS. Sums of
--- these and of a time of at most RENEW_TICKS stay below 2^53. Other values, and rare cases, take the
--- long path.
+-- Takes on the short path, where every number is an integer that a double counts: tokens flow in
+-- continuously, and neither the burst nor the debt of any limit is above SHORT_TICKS. Sums of these
+-- and of a time of at most RENEW_TICKS stay below 2^53. Other values, and rare cases such as calls
+-- for more than the burst, take the long path.
 --
 -- The number admitted of equal calls is the floor of a quotient of two integers below 2^53: rounding
 -- it never reaches the next integer.
@@ -10,104 +10,135 @@
 -- moved twice as far as needed, and seldom.
 local isOwn, isTake = operation == 'own try', operation == 'take'
 if operation == 'own take' then isOwn, isTake = true, true end
-local isTry = isOwn and not isTake or operation == 'try'
-if isTake or isTry then
-  local value, factor = stored, 2
-  if not stored and isOwn then
+if isOwn or isTake or operation == 'try' then
+  -- Fields by their places, if the short path can read them.
+  local size, f
+  if stored then
+    local count = (string.byte(stored, COUNT_AT) or 0) - 48
+    size = FIELD_COUNT + LIMIT_FIELD_COUNT * count
+    if count >= 1 and count <= MAX_LIMITS and #stored == 8 * size + #mine
+      and string.find(stored, mine, 8 * size + 1, true)
+      and string.sub(stored, 1, COUNT_AT - 1) == FORMAT then
+      f = {struct.unpack(count == 1 and PACKED_ONE or string.sub(PACKED_MOST, 1, 1 + size), stored)}
+    end
+  elseif isOwn then
     local perToken, perMicro, high, low =
       string.match(mine, '^(%S+) (%S+) (%S+) (%S+) 0 %S+ [^%s;]+$')
     local cap = high and high * HALF + low
     if cap and cap <= SHORT_TICKS then
-      value = struct.pack(PACKED_ONE, FORMAT_ONE, perToken + perMicro + cap, 0, 0, server,
-        isTimed and NEVER or 0, server, -cap, 0, perToken, perMicro, cap) .. mine
-      factor = 1
+      size = FIELD_COUNT + LIMIT_FIELD_COUNT
+      f = {FORMAT_ONE, perToken + perMicro + cap, 0, 0, server, isTimed and NEVER or 0, server,
+        -cap, 0, perToken + 0, perMicro + 0, cap}
     end
   end
-  local isShort = value and #value == TEXT_OF_ONE - 1 + #mine
-    and string.find(value, mine, TEXT_OF_ONE, true)
-  local format, check, lag, epoch, origin, expires, seen, z, high, perToken, perMicro, cap
-  if isShort then
-    format, check, lag, epoch, origin, expires, seen, z, high, perToken, perMicro, cap =
-      struct.unpack(PACKED_ONE, value)
-    isShort = format == FORMAT_ONE and perToken + perMicro + cap == check
-      and high == 0 and cap >= 0
-  end
-  local now = isShort and server + lag
-  if isShort and now >= seen then
-    local ticks = (now - origin) * perMicro + 0.5
-    ticks = ticks - ticks % 1
-    local ahead = z - ticks
-    -- No comparison holds for NaN.
-    isShort = ticks <= RENEW_TICKS and ahead <= SHORT_TICKS
-    if ahead < -cap then ahead = -cap end
-    local before = ahead
-    -- Of several rows, made with room for one: to make room takes time.
-    local answer, place, admitted
-    if ARGV[6] or lag ~= 0 then
+  if f then
+    -- The limits begin at these places.
+    local first, last = FIELD_COUNT + 1, size - LIMIT_FIELD_COUNT + 1
+    local now, origin, check = server + f[LAG], f[ORIGIN], 0
+    local isShort, isSingle = now >= f[SEEN], not ARGV[6] and now == server
+    -- Made with room for one limit: to make room takes time.
+    local answer, place
+    if isTake then
+      if isSingle then
+        answer, place = {server, origin, 0, 0}, 2
+      else
+        answer, place = {ANSWER_DONE, server, now, origin, 0, 0, 0}, 4
+      end
+    elseif not isSingle then
       answer, place = {ANSWER_DONE, server, 0}, 2
-      if isTake then answer, place = {ANSWER_DONE, server, now, origin, z, epoch, 0}, 6 end
     end
-    local row = 4
+    for at = first, last, LIMIT_FIELD_COUNT do
+      local z, perMicro, cap = f[at + LOW], f[at + PER_MICRO], f[at + CAP]
+      check = check + f[at + PER_TOKEN] + perMicro + cap
+      local ticks = (now - origin) * perMicro + 0.5
+      ticks = ticks - ticks % 1
+      local ahead = z - ticks
+      -- No comparison holds for NaN.
+      isShort = isShort and f[at + HIGH] == 0 and cap >= 0
+        and ticks <= RENEW_TICKS and z >= -2 ^ 53 and ahead <= SHORT_TICKS
+      if ahead < -cap then ahead = -cap end
+      f[at + AHEAD], f[at + TICKS] = ahead, ticks
+      if isTake then
+        place = place + 1
+        answer[place] = z
+      end
+    end
+    isShort = isShort and check == f[CHECK]
+    if isTake then
+      place = place + 1
+      answer[place] = f[EPOCH]
+    end
+    local isMoved, admitted, row = false, nil, 4
     repeat
       -- To read a word takes time, so the usual ones are empty or left out.
       local tokens, waitUs, calls = ARGV[row], ARGV[row + 1], ARGV[row + 2]
-      local cost, most = perToken, 0
-      if tokens and tokens ~= '' then
-        cost = tokens * perToken
-        if cost % 1 ~= 0 then cost = cost - cost % 1 + 1 end
-      end
-      if waitUs and waitUs ~= '' then
-        most = waitUs * perMicro + 0.5
-        most = math.min(most - most % 1, MAX_SPAN_TICKS)
-      end
+      tokens = (not tokens or tokens == '') and 1 or tokens + 0
+      waitUs = waitUs and waitUs ~= '' and waitUs + 0 or 0
       calls = calls and calls + 0 or 1
-      -- Rounding makes NaN of infinity.
-      if not (cost <= cap) then
-        calls = MORE_THAN_BURST
-      elseif cost > 0 then
-        local sum = cost * calls
-        -- All that follows is exact, or is not used.
-        isShort = isShort and sum <= SHORT_TICKS
-        if ahead + sum > most then
-          calls = (most - ahead) / cost
-          calls = calls < 0 and 0 or calls - calls % 1
-          sum = cost * calls
+      admitted = calls
+      for at = first, last, LIMIT_FIELD_COUNT do
+        local cost = tokens * f[at + PER_TOKEN]
+        if cost % 1 ~= 0 then cost = cost - cost % 1 + 1 end
+        -- Rounding makes NaN of infinity. All that follows is exact, or is not used.
+        isShort = isShort and cost <= f[at + CAP] and cost * calls <= SHORT_TICKS
+        if cost > 0 then
+          local most, ahead = 0, f[at + AHEAD]
+          if waitUs > 0 then
+            most = waitUs * f[at + PER_MICRO] + 0.5
+            most = math.min(most - most % 1, MAX_SPAN_TICKS)
+          end
+          if ahead + cost * calls > most then
+            local fit = (most - ahead) / cost
+            fit = fit < 0 and 0 or fit - fit % 1
+            if fit < admitted then admitted = fit end
+          end
         end
-        ahead = ahead + sum
-        isShort = isShort and ahead <= SHORT_TICKS
       end
-      if answer then
+      if admitted > 0 then
+        for at = first, last, LIMIT_FIELD_COUNT do
+          local cost = tokens * f[at + PER_TOKEN]
+          if cost % 1 ~= 0 then cost = cost - cost % 1 + 1 end
+          local ahead = f[at + AHEAD] + admitted * cost
+          isMoved = isMoved or cost > 0
+          isShort = isShort and ahead <= SHORT_TICKS
+          f[at + AHEAD] = ahead
+        end
+      end
+      if not isSingle then
         place = place + 1
-        answer[place] = calls
-      else
-        admitted = calls
+        answer[place] = admitted
       end
       row = row + 3
     until not ARGV[row]
     if isShort then
-      if ahead ~= before then
-        local fullUs = (ahead + cap) / perMicro
-        if stored and server + fullUs < expires then
-          redis.call('SETRANGE', KEYS[1], SEEN_OFFSET, struct.pack('<dd', now, ticks + ahead))
+      if isMoved then
+        local fullUs = 0
+        for at = first, last, LIMIT_FIELD_COUNT do
+          local ahead = f[at + AHEAD]
+          local us = (ahead + f[at + CAP]) / f[at + PER_MICRO]
+          if us > fullUs then fullUs = us end
+          f[at + LOW], f[at + HIGH] = f[at + TICKS] + ahead, 0
+        end
+        f[SEEN] = now
+        if stored and server + fullUs < f[EXPIRES] then
+          redis.call('SETRANGE', KEYS[1], SEEN_OFFSET, first == last
+            and struct.pack('<dd', now, f[first])
+            or struct.pack(string.sub(PACKED_MOST, 1, 2 + last - SEEN), unpack(f, SEEN, last)))
         else
-          local ms = math.ceil(factor * fullUs / 1000) + 1
-          local line = string.sub(value, 1, EXPIRES_OFFSET)
-            .. struct.pack('<ddd', expires == NEVER and NEVER or server + ms * 1000, now, ticks + ahead)
-            .. string.sub(value, HIGH_OF_ONE)
-          if expires == NEVER then
+          local ms = math.ceil((stored and 2 or 1) * fullUs / 1000) + 1
+          if f[EXPIRES] ~= NEVER then f[EXPIRES] = server + ms * 1000 end
+          local line = struct.pack(string.sub(PACKED_MOST, 1, 1 + size), unpack(f, 1, size)) .. mine
+          if f[EXPIRES] == NEVER then
             redis.call('SET', KEYS[1], line)
           else
             redis.call('SET', KEYS[1], line, 'PX', string.format('%d', ms))
           end
         end
       end
-      if answer then return answer end
-      if admitted == MORE_THAN_BURST then
-        return isTake and {ANSWER_DONE, server, now, origin, z, epoch, admitted}
-          or {ANSWER_DONE, server, admitted}
-      end
       local signed = admitted == 1 and server or -server
-      return isTake and {signed, origin, z, epoch} or signed
+      if isSingle and not isTake then return signed end
+      if isSingle then answer[1] = signed end
+      return answer
     end
   end
 end
