@@ -234,8 +234,14 @@ export class RemoteBucket {
     return this.#takeAndLook(0, 0, (_, standing) => untilUs(standing, tokens));
   }
 
-  /** Replaces the limits by the result of `change`. */
+  /** Replaces the limits by the result of `change`, which throws if it does not suit those in force. */
   async reconfigure(change: (schedules: Schedules) => Schedules): Promise<void> {
+    try {
+      change(this.#schedules);
+    } catch {
+      // Others may have changed the limits since the server last reported them: ask for those in force.
+      await this.balance();
+    }
     let text = this.#text;
     await this.#operate('change', (schedules) => {
       text = limitsText(change(schedules));

@@ -183,6 +183,10 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
       expect(await here.timeUntil(4)).toBeGreaterThan(3_600_000);
       expect(here.burst).toBe(7);
       await expect(here.reconfigure({ burst: 0 })).rejects.toThrow(RangeError);
+      // A bucket that has not heard of the fills yet.
+      const late = create();
+      await late.reconfigure({ quantum: 4 });
+      expect([late.burst, await here.consumeOrDrain(10), here.burst]).toEqual([7, 0, 7]);
     });
 
     test('stores a changed limit permanently, but not the original one', async () => {

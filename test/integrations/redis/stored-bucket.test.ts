@@ -147,6 +147,17 @@ describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
     expect((await one.decide()).limits).toHaveLength(2);
   });
 
+  test('are changed as those in force, whatever the caller knew of them', async () => {
+    const three = create({ limits: [...LIMITS, { rate: SLOW, burst: 9 }] });
+    await three.tryConsume();
+    const late = create();
+    await late.reconfigure({ limits: [{}, {}, { burst: 4 }] });
+    expect(late.limits.map(({ burst }) => burst)).toEqual([...LIMITS.map((l) => l.burst), 4]);
+    await expect(create().reconfigure({ limits: [{}, {}] })).rejects.toThrow(
+      /array of 3 limits, got 2/,
+    );
+  });
+
   test('are stored in place, and expire when all of them are full again', async () => {
     const limits = [
       { rate: 100, burst: 100 },
