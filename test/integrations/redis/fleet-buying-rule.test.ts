@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { BuyingRule } from '../../../src/integrations/redis/fleet/buying-rule.ts';
 
 const MS = 1000;
-const TERMS = { stock: 1000, minStock: 10, intervalUs: 20 * MS, maxAgeUs: 1000 * MS };
+const TERMS = { stock: 1000, minStock: 10, intervalMs: 20, maxAgeMs: 1000 };
 
 /** A rule, and a stock that follows it. */
 class Process {
@@ -139,7 +139,7 @@ describe('the buying rule', () => {
   });
 
   test('lets nothing lapse without a maximum age', () => {
-    const process = started({ ...TERMS, maxAgeUs: Number.POSITIVE_INFINITY });
+    const process = started({ ...TERMS, maxAgeMs: Number.POSITIVE_INFINITY });
     process.buy(100);
     expect(process.look({ ms: 1e9 })).toMatchObject({
       lapse: 0,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { FleetCounts } from '../../../src/integrations/redis/fleet/cell.ts';
 import { Purchases } from '../../../src/integrations/redis/fleet/purchases.ts';
-import { completeTerms, termsOf } from '../../../src/integrations/redis/fleet/terms.ts';
+import { completeTerms } from '../../../src/integrations/redis/fleet/terms.ts';
 import { FLEET_STOCK_BYTES } from '../../../src/memory/layout/fleet.ts';
 import { Fleet, settle } from './fleet-source.ts';
 
@@ -185,7 +185,7 @@ describe('a fleet bucket whose source is unreachable', () => {
     source.isDown = true;
     const local = { whenUnreachable: 'local', rate: 1000, processes: 1 } as const;
     const counts = new FleetCounts(new Int32Array(new SharedArrayBuffer(FLEET_STOCK_BYTES)));
-    const terms = termsOf(completeTerms({ stock: 100, ...local }));
+    const terms = completeTerms({ stock: 100, ...local });
     const supply = new Purchases(source, clock, terms, counts);
     expect(await supply.take(100)).toBe(0);
     clock.advance(50);

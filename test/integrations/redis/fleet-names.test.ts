@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { HandleError, ManualClock, type Region, TokenBucket } from '../../../src/index.ts';
 import { Stock } from '../../../src/integrations/redis/fleet/stock.ts';
 import { FleetBucket, type FleetHandle, FleetSpender } from '../../../src/integrations/redis.ts';
-import { FLEET_CELL, FLEET_STOCK } from '../../../src/memory/layout/fleet.ts';
+import { FLEET_STOCK } from '../../../src/memory/layout/fleet.ts';
 import { replaceExchanges } from '../../support/replaced-exchanges.ts';
 import { CLOSED, Market } from './fleet-market.ts';
 
@@ -220,13 +220,13 @@ describe('the handle of a fleet bucket with a name', () => {
     const market = new Market({ rate: 1000, burst: 1000 });
     const source = market.source();
     const fleet = await market.open(source, { maxAgeMs: Number.POSITIVE_INFINITY, minStock: 9 });
-    const { terms, ...handle } = fleet.handle;
-    expect(terms).toMatchObject({ stock: 100, maxAgeMs: Number.POSITIVE_INFINITY });
+    const { handle } = fleet;
     expect(Object.keys(handle).sort()).toEqual(['bucket', 'clock', 'offset', 'zerotime']);
     const b = market.source();
-    const spender = FleetSpender.attach(handle as FleetHandle, { source: b, random: () => 0 });
+    const spender = FleetSpender.attach(handle, { source: b, random: () => 0 });
     expect(spender.clock).toBeInstanceOf(ManualClock);
-    expect(spender.handle.terms).toEqual(terms);
+    const terms = { stock: 100, minStock: 9, maxAgeMs: Number.POSITIVE_INFINITY };
+    expect(Stock.open(spender.handle).terms).toMatchObject(terms);
     expect(spender.consumeOrDrain(20)).toBe(9);
     await fleet.close();
     await market.passUntil(() => b.asked.length > 0, 'it takes over');
@@ -261,7 +261,7 @@ describe('the handle of a fleet bucket with a name', () => {
     const { handle } = fleet;
     await fleet.close();
     const cell = handle.offset ?? 0;
-    market.region.f64[(cell + FLEET_CELL.minStock) >> 3] = Number.NaN;
+    market.region.f64[(cell + FLEET_STOCK.minStock) >> 3] = Number.NaN;
     const damaged = { code: 'ERR_REGION_DAMAGED' };
     expect(() => FleetSpender.attach(handle)).toThrow(expect.objectContaining(damaged));
     await expect(market.open(source)).rejects.toMatchObject(damaged);

@@ -4,7 +4,7 @@ import { QueuedPurchases } from '../../../src/integrations/redis/fleet/purchases
 import { FleetBucket, type TokenWait } from '../../../src/integrations/redis.ts';
 import { ControlledSource, settle } from './fleet-source.ts';
 
-const TERMS = { stock: 100, minStock: 1, intervalUs: 20_000, maxAgeUs: 1e6 };
+const TERMS = { stock: 100, minStock: 1, intervalMs: 20, maxAgeMs: 1000 };
 
 /** A source in which callers can queue. */
 class QueueingSource extends ControlledSource {

@@ -4,7 +4,8 @@ import { describe, expect, test } from 'vitest';
 import { Buyer } from '../../../src/integrations/redis/fleet/buyer.ts';
 import { doesRun, ownOsThread } from '../../../src/integrations/redis/fleet/leader.ts';
 import { Stock } from '../../../src/integrations/redis/fleet/stock.ts';
-import { type FleetHandle, FleetSpender } from '../../../src/integrations/redis.ts';
+import { FleetSpender } from '../../../src/integrations/redis.ts';
+import { FLEET_STOCK, FLEET_STOCK_BYTES } from '../../../src/memory/layout/fleet.ts';
 import { Owner } from './fleet-owner.ts';
 import { Fleet, settle } from './fleet-source.ts';
 
@@ -156,17 +157,18 @@ describe("a fleet bucket's handle", () => {
     const bucket = await fleet.join({ stock: 10, minStock: 2, ...local });
     const { handle } = bucket;
     const terms = { stock: 10, minStock: 2, intervalMs: 20, maxAgeMs: 1000, ...local };
-    expect(structuredClone(handle.terms)).toEqual(terms);
-    const wrong = [
-      undefined,
-      {},
-      { ...handle.terms, stock: 0 },
-      { ...handle.terms, intervalMs: 'often' },
-      { ...handle.terms, rate: undefined },
-    ];
-    for (const given of wrong) {
-      const damaged = { ...handle, terms: given } as FleetHandle;
-      expect(() => FleetSpender.attach(damaged)).toThrow(/terms/);
+    expect(Stock.open(structuredClone(handle)).terms).toEqual(terms);
+    for (const [term, wrong] of [
+      ['stock', 0],
+      ['minStock', 11],
+      ['intervalMs', Number.NaN],
+      ['rate', 0],
+    ] as const) {
+      const signals = new SharedArrayBuffer(FLEET_STOCK_BYTES);
+      new Uint8Array(signals).set(new Uint8Array(handle.signals as SharedArrayBuffer));
+      expect(() => FleetSpender.attach({ ...handle, signals })).not.toThrow();
+      new Float64Array(signals)[FLEET_STOCK[term] >> 3] = wrong;
+      expect(() => FleetSpender.attach({ ...handle, signals })).toThrow(/terms make no sense/);
     }
     const attach = (options: object) => () => FleetSpender.attach(handle, options);
     expect(attach({ source: {} })).toThrow(/^source must be a TokenSource/);

@@ -3,7 +3,6 @@ import type { Clock } from '../../../time/clock.ts';
 import { BuyingRule } from './buying-rule.ts';
 import { Purchases } from './purchases.ts';
 import type { Stock } from './stock.ts';
-import { type FleetTerms, termsOf } from './terms.ts';
 import type { TokenSource } from './token-source.ts';
 
 /** Jitter as a fraction of the interval, so that the commands of processes don't align. */
@@ -13,7 +12,7 @@ const SPREAD = 0.5;
 export class Buyer {
   readonly purchases: Purchases;
   readonly #stock: Stock;
-  readonly #terms: FleetTerms;
+  readonly #intervalUs: number;
   readonly #clock: Clock;
   readonly #random: () => number;
   /** The latest epoch of this thread. */
@@ -30,11 +29,10 @@ export class Buyer {
 
   /** @param random returns numbers from 0 to 1 */
   constructor(stock: Stock, source: TokenSource, clock: Clock, random: () => number) {
-    const terms = termsOf(stock.terms);
-    this.purchases = new Purchases(source, clock, terms, stock.counts);
+    this.purchases = new Purchases(source, clock, stock.terms, stock.counts);
     this.purchases.onTurn = () => this.#tellReachable();
     this.#stock = stock;
-    this.#terms = terms;
+    this.#intervalUs = stock.terms.intervalMs * 1000;
     this.#clock = clock;
     this.#random = checkFunction('random', random);
   }
@@ -104,7 +102,7 @@ export class Buyer {
     this.purchases.begin();
     this.#tellReachable();
     this.#nextCommandUs = this.#clock.now();
-    const rule = new BuyingRule(this.#terms, this.#nextCommandUs);
+    const rule = new BuyingRule(this.#stock.terms, this.#nextCommandUs);
     const served = this.#run(epoch, rule, onPurchase)
       .catch((reason: unknown) => this.#fail(reason))
       .then(() => {
@@ -143,7 +141,7 @@ export class Buyer {
       if (plan.buy > 0) await this.#buy(plan.buy, epoch, rule);
       else if (plan.lapse > 0) await this.#returnOld(plan.lapse, rule);
       else if (plan.isQuiet) await this.#sleep(balance, plan.lapseAtUs, epoch);
-      else await leader.event.rest(this.#clock, this.#clock.now() + this.#terms.intervalUs);
+      else await leader.event.rest(this.#clock, this.#clock.now() + this.#intervalUs);
       onPurchase();
     }
   }
@@ -161,7 +159,7 @@ export class Buyer {
     // Queued purchases are served one after the other anyway.
     const jitter = this.purchases.isQueueing ? 0 : SPREAD * drawn;
     const nowUs = this.#clock.now();
-    this.#nextCommandUs = nowUs + this.#terms.intervalUs * (1 + jitter);
+    this.#nextCommandUs = nowUs + this.#intervalUs * (1 + jitter);
     return nowUs;
   }
 
@@ -171,7 +169,7 @@ export class Buyer {
     this.#stock.counts.add('purchases', 1);
     this.#stock.counts.add('bought', got);
     // Callers may have returned tokens to the stock during the purchase.
-    const room = Math.floor(this.#terms.stock - Math.max(0, this.#stock.balance));
+    const room = Math.floor(this.#stock.terms.stock - Math.max(0, this.#stock.balance));
     // A successor buys for the whole stock: a late delivery would exceed it.
     const delivered = this.#stock.leader.isHeldBy(epoch) ? Math.min(got, room) : 0;
     if (delivered > 0) this.#stock.deliver(delivered);

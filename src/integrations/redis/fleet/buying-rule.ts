@@ -1,14 +1,7 @@
+import type { FleetTerms } from './terms.ts';
+
 /** The terms by which a process buys. */
-export interface BuyingTerms {
-  /** Maximum number of tokens held. */
-  readonly stock: number;
-  /** Tokens kept regardless of age. */
-  readonly minStock: number;
-  /** Minimum time between commands. */
-  readonly intervalUs: number;
-  /** Tokens beyond `minStock` are returned at this age. */
-  readonly maxAgeUs: number;
-}
+export type BuyingTerms = Pick<FleetTerms, 'stock' | 'minStock' | 'intervalMs' | 'maxAgeMs'>;
 
 /** The next step. */
 export interface Plan {
@@ -44,6 +37,8 @@ const MEMORY_INTERVALS = 5;
  */
 export class BuyingRule {
   readonly #terms: BuyingTerms;
+  readonly #intervalUs: number;
+  readonly #maxAgeUs: number;
   /** Unspent tokens, oldest first. Spending takes the oldest. */
   readonly #lots: Lot[] = [];
   /** The balance at the last look, plus deliveries and minus returns since. */
@@ -59,6 +54,8 @@ export class BuyingRule {
 
   constructor(terms: BuyingTerms, nowUs: number) {
     this.#terms = terms;
+    this.#intervalUs = terms.intervalMs * 1000;
+    this.#maxAgeUs = terms.maxAgeMs * 1000;
     this.#sampledUs = nowUs;
     // The first look counts as short and therefore buys `minStock`.
     this.#target = terms.minStock / GROWTH;
@@ -83,7 +80,7 @@ export class BuyingRule {
    * @param isShort whether a call found too few tokens
    */
   look(nowUs: number, held: number, isShort: boolean): Plan {
-    const { stock, minStock, intervalUs, maxAgeUs } = this.#terms;
+    const { stock, minStock } = this.#terms;
     const spent = this.#expected - held;
     this.#expected = held;
     this.#sample(nowUs, spent);
@@ -91,25 +88,28 @@ export class BuyingRule {
 
     this.#isShort ||= isShort;
     const isAsked = spent > 0 || held < 0 || this.#isShort;
-    const low = Math.max(minStock, this.#demand * (LOW_INTERVALS * intervalUs + this.#tripUs));
+    const low = Math.max(
+      minStock,
+      this.#demand * (LOW_INTERVALS * this.#intervalUs + this.#tripUs),
+    );
     let buy = 0;
     if (isAsked && (this.#isShort || held < low)) {
       this.#target = this.#nextTarget();
       const room = stock - Math.max(0, Math.ceil(held));
       buy = Math.max(0, Math.min(room, Math.ceil(this.#target - held)));
     }
-    const lapse = buy > 0 ? 0 : this.#tooOld(nowUs - maxAgeUs);
+    const lapse = buy > 0 ? 0 : this.#tooOld(nowUs - this.#maxAgeUs);
     return {
       buy,
       lapse,
       isQuiet: !isAsked && lapse === 0,
-      lapseAtUs: this.#lapsesFrom() + maxAgeUs,
+      lapseAtUs: this.#lapsesFrom() + this.#maxAgeUs,
     };
   }
 
   #nextTarget(): number {
-    const { stock, minStock, intervalUs } = this.#terms;
-    const steady = this.#demand * (FULL_INTERVALS * intervalUs + this.#tripUs);
+    const { stock, minStock } = this.#terms;
+    const steady = this.#demand * (FULL_INTERVALS * this.#intervalUs + this.#tripUs);
     const grown = this.#isShort ? this.#target * GROWTH : 0;
     return Math.min(stock, Math.max(minStock, steady, grown));
   }
@@ -118,7 +118,7 @@ export class BuyingRule {
   #sample(nowUs: number, spent: number): void {
     this.#spent += Math.max(0, spent);
     const elapsedUs = nowUs - this.#sampledUs;
-    const { intervalUs } = this.#terms;
+    const intervalUs = this.#intervalUs;
     if (elapsedUs < intervalUs) return;
     const demand = this.#spent / elapsedUs;
     const kept = demand > this.#demand ? 0 : Math.exp(-elapsedUs / (MEMORY_INTERVALS * intervalUs));

@@ -13,50 +13,76 @@ import { Region } from '../../../memory/region.ts';
 import { addDouble, loadDouble } from '../../../memory/shared-double.ts';
 import { isShared } from '../../../memory/shared-memory.ts';
 import type { ClockHandle } from '../../../time/clock.ts';
-import { type CompleteTerms, completeTerms, type FleetTermsOptions, readTerms } from './terms.ts';
+import { Leader } from './leader.ts';
+import { completeTerms, type FleetTerms } from './terms.ts';
 
 const TERMS = ['stock', 'minStock', 'intervalMs', 'maxAgeMs', 'rate', 'processes'] as const;
 
-/** The parts of a stock with a name, as byte offsets in its region. */
-export interface StockParts {
-  /** Cell of the bucket that holds the tokens. */
-  readonly bucket: number;
-  /** Cell of the clock that counts them. */
-  readonly clock: number;
+/** The signals, counts and terms of a stock. */
+export type StockMemory = Int32Array<SharedArrayBuffer>;
+
+function termsAt({ buffer, byteOffset }: StockMemory): Float64Array<SharedArrayBuffer> {
+  return new Float64Array(buffer, byteOffset, FLEET_STOCK_BYTES >> 3);
+}
+
+/** Makes cleared memory an empty stock without a leader, before other threads know it. */
+export function startStock(memory: StockMemory, terms: FleetTerms): void {
+  const f64 = termsAt(memory);
+  for (const term of TERMS) f64[FLEET_STOCK[term] >> 3] = terms[term];
+  new Leader(memory).open();
+}
+
+/**
+ * The terms of a stock.
+ *
+ * @throws HandleError `ERR_REGION_DAMAGED` if they make no sense.
+ */
+export function termsIn(memory: StockMemory): FleetTerms {
+  const f64 = termsAt(memory);
+  const [stock, minStock, intervalMs, maxAgeMs, rate, processes] = TERMS.map(
+    (term) => f64[FLEET_STOCK[term] >> 3],
+  );
+  const whenUnreachable = processes === 0 ? 'refuse' : 'local';
+  try {
+    const options = { stock, minStock, intervalMs, maxAgeMs, whenUnreachable, rate, processes };
+    return completeTerms(options as FleetTerms); // checks each of them
+  } catch (cause) {
+    throw new HandleError('ERR_REGION_DAMAGED', "the fleet bucket's terms make no sense", {
+      cause,
+    });
+  }
 }
 
 /** The cell of a stock with a name. */
-export interface FleetCell extends StockParts {
+export interface FleetCell {
   readonly region: Region;
   readonly offset: number;
+  /** Byte offset of the cell of the bucket that holds the tokens. */
+  readonly bucket: number;
+  /** Byte offset of the cell of the clock that counts them. */
+  readonly clock: number;
   /** Whether spends are counted. */
   readonly stats: boolean;
 }
 
-/** The signals and counts of a stock with a name. */
-export function signalsIn({
-  region,
-  offset,
-}: Pick<FleetCell, 'region' | 'offset'>): Int32Array<SharedArrayBuffer> {
+/** The memory of a stock with a name. */
+export function memoryAt(region: Region, offset: number): StockMemory {
   return new Int32Array(region.buffer, offset, FLEET_STOCK_BYTES >> 2);
 }
 
-/** Creates the cell of an empty stock. `open` initializes its signals. */
+/** Creates the cell of an empty stock. Returns its offset. */
 export function createFleetCell(
   region: Region,
-  parts: StockParts,
-  terms: CompleteTerms,
-  open: (signals: Int32Array<SharedArrayBuffer>) => void,
+  { bucket, clock }: Pick<FleetCell, 'bucket' | 'clock'>,
+  terms: FleetTerms,
 ): number {
   const place = allocateCell(region, FLEET_CELL_BYTES, false);
   const { offset } = place;
-  const { i32, f64 } = region;
-  i32[(offset + FLEET_CELL.bucket) >> 2] = parts.bucket;
-  i32[(offset + FLEET_CELL.clock) >> 2] = parts.clock;
-  const stripes = i32[(parts.bucket + FLEET_CELL.stripes) >> 2] ?? 0;
-  i32[(offset + FLEET_CELL.stripes) >> 2] = stripes;
-  for (const term of TERMS) f64[(offset + FLEET_CELL[term]) >> 3] = terms[term];
-  open(signalsIn(place));
+  const { i32 } = region;
+  i32[(offset + FLEET_CELL.bucket) >> 2] = bucket;
+  i32[(offset + FLEET_CELL.clock) >> 2] = clock;
+  i32[(offset + FLEET_CELL.stripes) >> 2] = i32[(bucket + FLEET_CELL.stripes) >> 2] ?? 0;
+  startStock(memoryAt(region, offset), terms);
   publishCell(place, 'fleet-bucket');
   return offset;
 }
@@ -69,25 +95,6 @@ export function openFleetCell(region: Region, offset: number): FleetCell {
   const at = (field: number) => region.i32[(offset + field) >> 2] ?? 0;
   const [bucket, clock] = [at(FLEET_CELL.bucket), at(FLEET_CELL.clock)];
   return { region, offset, bucket, clock, stats: at(FLEET_CELL.stripes) !== 0 };
-}
-
-/**
- * The terms in the cell of a stock.
- *
- * @throws HandleError `ERR_REGION_DAMAGED` if they make no sense.
- */
-export function termsIn({ region, offset }: FleetCell): CompleteTerms {
-  const at = (term: (typeof TERMS)[number]) => region.f64[(offset + FLEET_CELL[term]) >> 3];
-  const [stock, minStock, intervalMs, maxAgeMs, rate, processes] = TERMS.map(at);
-  const whenUnreachable = processes === 0 ? 'refuse' : 'local';
-  try {
-    const options = { stock, minStock, intervalMs, maxAgeMs, whenUnreachable, rate, processes };
-    return completeTerms(options as CompleteTerms); // checks each of them
-  } catch (cause) {
-    throw new HandleError('ERR_REGION_DAMAGED', "the fleet bucket's terms make no sense", {
-      cause,
-    });
-  }
 }
 
 /** The counters shared by all buyers of a stock. */
@@ -135,27 +142,26 @@ export interface FleetHandle {
   readonly zerotime: 'fleet-bucket';
   /** The bucket that holds the tokens. */
   readonly bucket: TokenBucket['handle'];
-  /** Signals between threads and the buyer; missing if the stock has a name. */
+  /** The memory of its signals, counts and terms; missing if the stock has a name. */
   readonly signals?: SharedArrayBuffer | undefined;
   /** Byte offset of the cell of a stock with a name, in the bucket's region. */
   readonly offset?: number | undefined;
   /** The clock of timeouts. */
   readonly clock: ClockHandle;
-  /** The terms for a thread that takes over the buying. */
-  readonly terms: FleetTermsOptions;
 }
 
-/** The bucket and the terms of a fleet bucket's handle, and its signals or, with a name, its cell. */
-interface StockPlace {
+/** The parts of a stock that a handle stands for. */
+export interface StockParts {
   readonly bucket: TokenBucket;
-  readonly place: FleetCell | SharedArrayBuffer;
-  readonly terms: CompleteTerms;
+  readonly memory: StockMemory;
+  /** Its cell, if it has a name. */
+  readonly cell: FleetCell | undefined;
 }
 
 /** @throws HandleError if `handle` is not a fleet bucket's, or its memory is damaged. */
-export function readFleetHandle(handle: unknown): StockPlace {
+export function readFleetHandle(handle: unknown): StockParts {
   const what = "a fleet bucket's handle";
-  const fields = readFields(what, handle, 'zerotime', 'bucket', 'signals', 'offset', 'terms');
+  const fields = readFields(what, handle, 'zerotime', 'bucket', 'signals', 'offset');
   const { zerotime, signals, offset } = fields;
   const hasSignals = isShared(signals) && signals.byteLength === FLEET_STOCK_BYTES;
   if (zerotime !== 'fleet-bucket' || (offset === undefined && !hasSignals)) {
@@ -164,10 +170,10 @@ export function readFleetHandle(handle: unknown): StockPlace {
   // Checked by attach.
   const bucket = TokenBucket.attach(fields.bucket as TokenBucket['handle']);
   if (offset === undefined) {
-    return { bucket, place: signals as SharedArrayBuffer, terms: readTerms(fields.terms) };
+    return { bucket, memory: new Int32Array(signals as SharedArrayBuffer), cell: undefined };
   }
   const { memory, path, process, offset: at } = bucket.handle;
-  const place = openFleetCell(Region.of(memory, path, process), offset as number);
-  if (place.bucket === at) return { bucket, place, terms: termsIn(place) };
+  const cell = openFleetCell(Region.of(memory, path, process), offset as number);
+  if (cell.bucket === at) return { bucket, memory: memoryAt(cell.region, cell.offset), cell };
   throw new HandleError('ERR_HANDLE_INVALID', "the handle's bucket is another fleet bucket's");
 }

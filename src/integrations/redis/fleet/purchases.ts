@@ -41,11 +41,11 @@ export class QueuedPurchases {
   #halvings = 0;
   #granted = 0;
 
-  constructor(source: TokenSource, clock: Clock, { stock, intervalUs }: BuyingTerms) {
+  constructor(source: TokenSource, clock: Clock, { stock, intervalMs }: BuyingTerms) {
     this.#source = source;
     this.#clock = clock;
     this.#half = Math.ceil(stock / 2);
-    this.#intervalUs = intervalUs;
+    this.#intervalUs = intervalMs * 1000;
   }
 
   /** Whether the next purchase should queue. */
@@ -128,7 +128,9 @@ export class Purchases {
     this.#source = source;
     this.#queued = new QueuedPurchases(source, clock, terms);
     this.#clock = clock;
-    this.#local = terms.share && TokenBucket.create({ ...terms.share, initial: 0, clock });
+    const { stock, rate, processes } = terms;
+    const share = { rate: rate / processes, burst: stock, initial: 0, clock };
+    this.#local = processes === 0 ? undefined : TokenBucket.create(share);
   }
 
   get isReachable(): boolean {

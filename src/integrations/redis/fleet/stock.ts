@@ -17,7 +17,6 @@ import type { KernelName } from '../../../memory/handle.ts';
 import { FLEET_CELL_BYTES, FLEET_STOCK, FLEET_STOCK_BYTES } from '../../../memory/layout/fleet.ts';
 import { REGION_CLOCK_BYTES } from '../../../memory/layout.ts';
 import { Region } from '../../../memory/region.ts';
-import { isShared } from '../../../memory/shared-memory.ts';
 import { attachClock } from '../../../time/attach-clock.ts';
 import type { Clock, SleepOptions } from '../../../time/clock.ts';
 import { ManualClock } from '../../../time/manual-clock.ts';
@@ -26,14 +25,17 @@ import {
   type FleetCell,
   FleetCounts,
   type FleetHandle,
+  memoryAt,
   openFleetCell,
   readFleetHandle,
-  signalsIn,
+  type StockMemory,
+  type StockParts,
+  startStock,
   termsIn,
 } from './cell.ts';
 import { Leader } from './leader.ts';
 import { Abandoned, Members } from './members.ts';
-import { type CompleteTerms, completeTerms, type FleetTermsOptions } from './terms.ts';
+import { completeTerms, type FleetTerms, type FleetTermsOptions } from './terms.ts';
 
 /** Int32 index of a signal. */
 const SHORT_AT = FLEET_STOCK.short >> 2;
@@ -71,66 +73,56 @@ export class Stock {
   /** Counts of purchases. */
   readonly counts: FleetCounts;
   /** The terms by which it is filled, the same for all threads. */
-  readonly terms: CompleteTerms;
+  readonly terms: FleetTerms;
   /** The processes that use a stock with a name. */
   readonly members: Members | undefined;
   readonly #abandoned: Abandoned;
   readonly #clock: ManualClock;
-  readonly #signals: Int32Array<SharedArrayBuffer>;
+  readonly #memory: StockMemory;
   readonly #cell: FleetCell | undefined;
 
-  private constructor(
-    bucket: TokenBucket,
-    place: FleetCell | SharedArrayBuffer,
-    terms: CompleteTerms,
-  ) {
+  private constructor({ bucket, memory, cell }: StockParts) {
     const { clock } = bucket;
     if (!(clock instanceof ManualClock)) {
       throw new HandleError('ERR_HANDLE_INVALID', "the handle's bucket is not a fleet bucket's");
     }
-    const cell = isShared(place) ? undefined : place;
-    const signals = isShared(place) ? new Int32Array(place) : signalsIn(place);
     this.bucket = bucket;
     this.#clock = clock;
     this.#cell = cell;
-    this.#signals = signals;
-    this.terms = terms;
+    this.#memory = memory;
+    this.terms = termsIn(memory);
     this.members = cell && new Members(cell);
-    this.#abandoned = new Abandoned(signals);
-    this.leader = new Leader(signals, cell?.region);
-    this.counts = new FleetCounts(signals);
+    this.#abandoned = new Abandoned(memory);
+    this.leader = new Leader(memory, cell?.region);
+    this.counts = new FleetCounts(memory);
   }
 
   /** Creates an empty stock. */
-  static create(terms: CompleteTerms, options: StockOptions): Stock {
-    const signals = new SharedArrayBuffer(FLEET_STOCK_BYTES);
+  static create(terms: FleetTerms, options: StockOptions): Stock {
+    const memory = new Int32Array(new SharedArrayBuffer(FLEET_STOCK_BYTES));
+    startStock(memory, terms);
     const bucket = emptyBucket(terms.stock, ManualClock.create(), options);
-    const stock = new Stock(bucket, signals, terms);
-    stock.leader.open();
-    return stock;
+    return new Stock({ bucket, memory, cell: undefined });
   }
 
   /** Creates an empty stock for a name in a region. Returns the offset of its cell. */
-  static createIn(region: Region, terms: CompleteTerms, options: StockOptions): number {
+  static createIn(region: Region, terms: FleetTerms, options: StockOptions): number {
     const { offset } = allocateCell(region, REGION_CLOCK_BYTES, false);
     publishCell({ region, offset, bytes: REGION_CLOCK_BYTES }, 'manual-clock');
     const clock = ManualClock.at(region, offset);
     const bucket = emptyBucket(terms.stock, clock, { ...options, region });
-    const parts = { bucket: bucket.handle.offset, clock: offset };
-    return createFleetCell(region, parts, terms, (signals) => new Leader(signals).open());
+    return createFleetCell(region, { bucket: bucket.handle.offset, clock: offset }, terms);
   }
 
   /** @throws HandleError if `handle` is not a fleet bucket's, or its memory is damaged. */
   static open(handle: unknown): Stock {
-    const { bucket, place, terms } = readFleetHandle(handle);
-    return new Stock(bucket, place, terms);
+    return new Stock(readFleetHandle(handle));
   }
 
   get handle(): Omit<FleetHandle, 'clock'> {
-    const { terms } = this;
     const cell = this.#cell;
-    const place = cell === undefined ? { signals: this.#signals.buffer } : { offset: cell.offset };
-    return { zerotime: 'fleet-bucket', bucket: this.bucket.handle, ...place, terms };
+    const place = cell === undefined ? { signals: this.#memory.buffer } : { offset: cell.offset };
+    return { zerotime: 'fleet-bucket', bucket: this.bucket.handle, ...place };
   }
 
   /** Whether it was opened by name in a region, and outlives each process that uses it. */
@@ -230,8 +222,8 @@ export class Stock {
 
   /** Tells the buyer that a call found too few tokens, unless the call exceeds the stock. */
   #runShort(n: number): void {
-    if (Atomics.load(this.#signals, SHORT_AT) !== 0 || n > this.bucket.limit) return;
-    if (Atomics.exchange(this.#signals, SHORT_AT, 1) !== 0) return;
+    if (Atomics.load(this.#memory, SHORT_AT) !== 0 || n > this.bucket.limit) return;
+    if (Atomics.exchange(this.#memory, SHORT_AT, 1) !== 0) return;
     if (this.leader.rouse()) this.leader.event.fire();
   }
 
@@ -247,7 +239,7 @@ export class Stock {
 
   /** For the buyer: whether a call has found too few tokens since the last check. */
   hearShort(): boolean {
-    return Atomics.exchange(this.#signals, SHORT_AT, 0) !== 0;
+    return Atomics.exchange(this.#memory, SHORT_AT, 0) !== 0;
   }
 
   /** Closes the stock and wakes all waiters. Returns the tokens left over. */
@@ -309,7 +301,7 @@ function attach(handle: LimiterHandle<'fleet-bucket'>): NamedStock {
 
 const cell: Opener = (region, offset) => ({
   place: { region, offset, bytes: FLEET_CELL_BYTES },
-  terms: { ...termsIn(openFleetCell(region, offset)) },
+  terms: { ...termsIn(memoryAt(region, openFleetCell(region, offset).offset)) },
 });
 
 /** Opens the stock of a name in a region, and creates it if nobody has. */

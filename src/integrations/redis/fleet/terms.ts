@@ -1,19 +1,9 @@
-import { HandleError } from '../../../errors.ts';
-import type { ContinuousLimit } from '../../../limiters/limit.ts';
-import { readFields } from '../../../memory/handle.ts';
 import { checkChoice, checkNumber } from '../../../options.ts';
-import type { BuyingTerms } from './buying-rule.ts';
 
 /** The largest stock with an exact balance. */
 const MAX_STOCK = 1e9;
 /** Lower bound of `maxAgeMs`: the stock covers several intervals ahead and must outlive them. */
 const LEAST_AGE_INTERVALS = 10;
-
-/** The terms by which a stock is filled. */
-export interface FleetTerms extends BuyingTerms {
-  /** This process's share of the rate while the source is unreachable, if `'local'`. */
-  readonly share: ContinuousLimit | undefined;
-}
 
 /** The options of a fleet bucket that apply to every thread that buys. */
 export interface FleetTermsOptions {
@@ -36,13 +26,13 @@ export interface FleetTermsOptions {
   readonly processes?: number | undefined;
 }
 
-/** Those options with their defaults: `rate` and `processes` are 0 unless `'local'`. */
-export type CompleteTerms = {
+/** The terms by which a stock is filled: `rate` and `processes` are 0 unless `'local'`. */
+export type FleetTerms = {
   readonly [Term in keyof FleetTermsOptions]-?: NonNullable<FleetTermsOptions[Term]>;
 };
 
 /** @throws RangeError, TypeError for an invalid option. */
-export function completeTerms(options: FleetTermsOptions): CompleteTerms {
+export function completeTerms(options: FleetTermsOptions): FleetTerms {
   const { stock, minStock = 1, intervalMs = 20, whenUnreachable = 'refuse' } = options;
   checkNumber('stock', stock, { min: 1, max: MAX_STOCK, integer: true });
   checkNumber('minStock', minStock, { min: 1, max: stock, integer: true });
@@ -56,24 +46,4 @@ export function completeTerms(options: FleetTermsOptions): CompleteTerms {
     ? checkNumber('processes', options.processes, { min: 1, integer: true })
     : 0;
   return { stock, minStock, intervalMs, maxAgeMs, whenUnreachable, rate, processes };
-}
-
-/** The terms in the units of a buyer. */
-export function termsOf(terms: CompleteTerms): FleetTerms {
-  const { stock, minStock, intervalMs, maxAgeMs, rate, processes } = terms;
-  const share = processes === 0 ? undefined : { rate: rate / processes, burst: stock };
-  return { stock, minStock, intervalUs: intervalMs * 1000, maxAgeUs: maxAgeMs * 1000, share };
-}
-
-/** @throws HandleError if a handle's terms are invalid. */
-export function readTerms(terms: unknown): CompleteTerms {
-  const fields = ['stock', 'minStock', 'intervalMs', 'maxAgeMs'] as const;
-  const unreachable = ['whenUnreachable', 'rate', 'processes'] as const;
-  const what = "the terms in a fleet bucket's handle";
-  const read = readFields(what, terms, ...fields, ...unreachable);
-  try {
-    return completeTerms(read as unknown as FleetTermsOptions); // checks each field
-  } catch (cause) {
-    throw new HandleError('ERR_HANDLE_INVALID', `${what} are invalid`, { cause });
-  }
 }
