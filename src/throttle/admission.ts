@@ -1,9 +1,8 @@
 import type { CallOutcome } from '../limiters/adaptation.ts';
 import { takesToo } from '../limiters/meeting.ts';
-import { type Linked, Row } from '../limiters/row.ts';
 import type { SharedEvent } from '../memory/event.ts';
-import { type Lane, Lanes, type PermitSource } from './lanes.ts';
-import { type TaskLimiter, type TokenPromise, Tokens } from './tokens.ts';
+import { type Applicant, type Lane, Lanes, type PermitSource } from './lanes.ts';
+import { type Abilities, promiseToken, type TaskLimiter, type TokenPromise } from './tokens.ts';
 
 /** A timer or garbage collection can delay a look by this much without losing a token. */
 const AHEAD_US = 8_000;
@@ -20,19 +19,6 @@ export interface Bounds {
   readonly places?: () => number;
 }
 
-/** A promised token in its queue. */
-interface Promised extends Linked<Promised> {
-  readonly token: TokenPromise;
-}
-
-/** Receives the outcome of a request for a token or a permit. */
-export interface Applicant {
-  /** A permit or token has become available. */
-  onReady(): void;
-  /** The next call cannot start. */
-  onFailure(reason: unknown): void;
-}
-
 /**
  * Admits calls, each with a lane and a token. The two meet late, by the rule of `meet` in
  * `src/limiters/meeting.ts`: a token that is there waits until a lane is free, and a token that is
@@ -44,11 +30,12 @@ export interface Applicant {
  */
 export class Admission {
   readonly #lanes: Lanes;
-  readonly #tokens: Tokens | undefined;
+  readonly #limiter: (TaskLimiter & Abilities) | undefined;
+  readonly #applicant: Applicant;
   /** Whether no one else can use the lanes, so that a token may be promised for each. */
   readonly #hasOwnLanes: boolean;
   /** Tokens in the order in which they are due. */
-  readonly #promised = new Row<Promised>();
+  readonly #promised: TokenPromise[] = [];
   /** Whether there was a lane, but no token. */
   #isShortOfTokens = false;
   /** Since when the first token has been due without a lane; undefined if it has not. */
@@ -58,18 +45,12 @@ export class Admission {
 
   constructor(
     { limiter, semaphore, places = () => Number.POSITIVE_INFINITY }: Bounds,
-    { onReady, onFailure }: Applicant,
+    applicant: Applicant,
   ) {
     this.#hasOwnLanes = semaphore === undefined && Number.isFinite(places());
-    this.#lanes = new Lanes(places, semaphore, onReady, onFailure);
-    const lost = (token: TokenPromise, reason: unknown) => {
-      let lost = this.#promised.head;
-      while (lost !== undefined && lost.token !== token) lost = lost.behind;
-      if (lost === undefined) return;
-      this.#promised.remove(lost);
-      onFailure(reason);
-    };
-    this.#tokens = limiter && new Tokens(limiter, onReady, lost);
+    this.#lanes = new Lanes(places, semaphore, applicant);
+    this.#limiter = limiter;
+    this.#applicant = applicant;
   }
 
   /** Number of calls with a promised token. */
@@ -79,25 +60,25 @@ export class Admission {
 
   /** Fires when tokens may be due earlier or later. */
   get changes(): SharedEvent | undefined {
-    return this.#tokens?.changes;
+    return this.#limiter?.changes;
   }
 
   /** When to look again; Infinity if only other events matter. */
   get lookUs(): number {
-    const { head } = this.#promised;
+    const [head] = this.#promised;
     if (head === undefined) return Number.POSITIVE_INFINITY;
-    if (this.#stuckUs === undefined) return head.token.dueUs;
+    if (this.#stuckUs === undefined) return head.dueUs;
     return this.#isLapsed ? Number.POSITIVE_INFINITY : this.#stuckUs + STUCK_US;
   }
 
   /** A lane and a token for a call that starts now, if both are there. */
   take(nowUs: number): readonly [Lane] | undefined {
-    const { head } = this.#promised;
+    const [head] = this.#promised;
     if (head === undefined) {
       this.#endStuck();
       return this.#takeBoth();
     }
-    if (head.token.dueUs > nowUs) {
+    if (head.dueUs > nowUs) {
       this.#endStuck();
       return undefined;
     }
@@ -108,7 +89,7 @@ export class Admission {
       if (nowUs >= this.#stuckUs + STUCK_US) this.#lapse();
     } else {
       this.#endStuck();
-      this.#promised.remove(head);
+      this.#promised.shift();
     }
     return lane;
   }
@@ -120,10 +101,10 @@ export class Admission {
 
   #takeBoth(): readonly [Lane] | undefined {
     const lane = this.#lanes.take();
-    const tokens = this.#tokens;
-    if (lane === undefined || tokens === undefined) return lane;
+    const limiter = this.#limiter;
+    if (lane === undefined || limiter === undefined) return lane;
     const isAdmitted = takesToo(
-      () => tokens.take(),
+      () => limiter.tryConsume(),
       () => this.#lanes.giveUp(lane[0]),
     );
     this.#isShortOfTokens = !isAdmitted;
@@ -138,19 +119,13 @@ export class Admission {
     this.#putBack(1);
     if (this.#isLapsed) return;
     this.#isLapsed = true;
-    const { head } = this.#promised;
-    if (head !== undefined && this.#tokens?.canReserve && head.token.putBack() === true) {
-      this.#promised.remove(head);
-    }
+    const [head] = this.#promised;
+    if (head !== undefined && this.#canReserve && head.putBack() === true) this.#promised.shift();
   }
 
   /** Returns the latest tokens until `left` are left. */
   #putBack(left: number): void {
-    while (this.#promised.length > left) {
-      const tail = this.#promised.tail as Promised; // one is left
-      this.#promised.remove(tail);
-      tail.token.putBack();
-    }
+    while (this.#promised.length > left) this.#promised.pop()?.putBack();
   }
 
   /**
@@ -161,16 +136,29 @@ export class Admission {
    */
   promise(nowUs: number, maxWaitMs: number): boolean | undefined {
     if (this.#isWaiting(nowUs) || !this.#isWanted(nowUs)) return false;
-    const token = this.#tokens?.promise(maxWaitMs);
+    const limiter = this.#limiter;
+    const { onReady } = this.#applicant;
+    const token = limiter && promiseToken(limiter, maxWaitMs, onReady, this.#lost);
     if (token === undefined) return undefined;
-    this.#promised.add({ token, ahead: undefined, behind: undefined });
+    this.#promised.push(token);
     return true;
+  }
+
+  readonly #lost = (token: TokenPromise, reason: unknown): void => {
+    const at = this.#promised.indexOf(token);
+    if (at < 0) return;
+    this.#promised.splice(at, 1);
+    this.#applicant.onFailure(reason);
+  };
+
+  get #canReserve(): boolean {
+    return this.#limiter?.reserve !== undefined;
   }
 
   /** Whether a call waits in the queue of a limiter that cannot reserve. */
   #isWaiting(nowUs: number): boolean {
-    const { head } = this.#promised;
-    return head !== undefined && this.#tokens?.canReserve === false && head.token.dueUs > nowUs;
+    const [head] = this.#promised;
+    return head !== undefined && !this.#canReserve && head.dueUs > nowUs;
   }
 
   #isWanted(nowUs: number): boolean {
@@ -189,10 +177,13 @@ export class Admission {
    * False if the first has been due for long: then calls wait for lanes.
    */
   #isLosing(nowUs: number): boolean {
-    const { head } = this.#promised;
-    if (head === undefined || !this.#tokens?.canReserve) return false;
-    if (this.#hasOwnLanes && this.#tokens.rate <= TIMER_TICKS_PER_S) return false;
-    return head.token.dueUs > nowUs - AHEAD_US && this.#tokens.isFullWithin(AHEAD_US / 1000);
+    const [head] = this.#promised;
+    if (head === undefined || !this.#canReserve) return false;
+    const { rate = 0, limit } = this.#limiter ?? {};
+    if (this.#hasOwnLanes && rate <= TIMER_TICKS_PER_S) return false;
+    if (head.dueUs <= nowUs - AHEAD_US || limit === undefined) return false;
+    const fullMs = this.#limiter?.timeUntil?.(limit) ?? Number.POSITIVE_INFINITY;
+    return fullMs < AHEAD_US / 1000;
   }
 
   /** Returns promises beyond the number of waiting calls: the latest first, which is exact. */

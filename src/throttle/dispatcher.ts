@@ -6,19 +6,20 @@ import { WORK_PER_TURN } from '../time/agenda.ts';
 import type { Clock } from '../time/clock.ts';
 import { Admission, type Bounds } from './admission.ts';
 import {
+  abortOf,
   type Call,
   newCall,
   type Outcome,
   outcomeOf,
   Runner,
+  type Signal,
   type ThrottleStats,
   throttleClosed,
   type Work,
 } from './call.ts';
+import type { Key } from './fair-queue.ts';
 import type { Lane } from './lanes.ts';
-import type { Key } from './level.ts';
 import { Looks } from './looks.ts';
-import { abortOf, type Signal } from './signals.ts';
 import { WaitingCalls } from './waiting-calls.ts';
 
 /** The parts of a `Dispatcher`. */
@@ -172,7 +173,7 @@ export class Dispatcher<Job> {
       this.#checkRoom();
     }
     this.#hasWaited = true;
-    this.#waiting.add(call, priority, key, this.#onAbort);
+    this.#waiting.enter(call, priority, key, this.#onAbort);
     this.#advance();
   }
 

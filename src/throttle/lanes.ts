@@ -12,6 +12,14 @@ export interface PermitSource {
   acquire(n: number, options: { readonly signal: AbortSignal }): Promise<Permit>;
 }
 
+/** Receives the outcome of a request for a token or a permit. */
+export interface Applicant {
+  /** A permit or token has become available. */
+  onReady(): void;
+  /** The next call cannot start. */
+  onFailure(reason: unknown): void;
+}
+
 /** The right to run one call: a place, and a permit if there is a semaphore. */
 export type Lane = Permit | undefined;
 
@@ -20,24 +28,16 @@ export class Lanes {
   /** Read on every use, because a pool may grow and shrink. */
   readonly #places: () => number;
   readonly #semaphore: PermitSource | undefined;
-  /** Called when {@link take} may succeed again. */
-  readonly #onPermit: () => void;
-  readonly #onFailure: (reason: unknown) => void;
+  readonly #applicant: Applicant;
   #inUse = 0;
   #request: AbortController | undefined;
   /** A permit granted to {@link ask} and not yet taken. */
   #granted: Permit | undefined;
 
-  constructor(
-    places: () => number,
-    semaphore: PermitSource | undefined,
-    onPermit: () => void,
-    onFailure: (reason: unknown) => void,
-  ) {
+  constructor(places: () => number, semaphore: PermitSource | undefined, applicant: Applicant) {
     this.#places = places;
     this.#semaphore = semaphore;
-    this.#onPermit = onPermit;
-    this.#onFailure = onFailure;
+    this.#applicant = applicant;
   }
 
   /** Number of free places; Infinity without places. */
@@ -81,12 +81,12 @@ export class Lanes {
     } catch (reason) {
       if (!isWanted()) return;
       this.#request = undefined;
-      this.#onFailure(reason);
+      this.#applicant.onFailure(reason);
       return;
     }
     if (isWanted()) {
       this.#request = undefined;
-      this.#onPermit();
+      this.#applicant.onReady();
     }
     if (this.#granted === undefined) return;
     drop(this.#granted);

@@ -4,8 +4,8 @@ import { checkLimiter } from '../limiters/limiter.ts';
 import { checkOutcomeOf, outcomeOfError } from '../limiters/permit.ts';
 import { checkNumber, checkObject, checkSpanMs, shown } from '../options.ts';
 import type { DispatcherOptions } from './dispatcher.ts';
+import type { Key } from './fair-queue.ts';
 import type { PermitSource } from './lanes.ts';
-import type { Key } from './level.ts';
 import type { TaskLimiter } from './tokens.ts';
 
 /** A value for all calls, or a function of the arguments of each. */

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { checkOptions } from '../known-options.ts';
 import { checkObject, shown } from '../options.ts';
-import type { ThrottleStats, Work } from './call.ts';
+import type { Signal, ThrottleStats, Work } from './call.ts';
 import { Dispatcher } from './dispatcher.ts';
 import {
   type BoundOptions,
@@ -11,7 +11,6 @@ import {
   QUEUE_OPTIONS,
   type QueueOptions,
 } from './options.ts';
-import type { Signal } from './signals.ts';
 import { type CloseOptions, close } from './throttled.ts';
 import type { TaskLimiter } from './tokens.ts';
 

@@ -1,6 +1,6 @@
 import { checkOptions, joined, type Known } from '../known-options.ts';
 import { shown } from '../options.ts';
-import { type ThrottleStats, throttleClosed, type Work } from './call.ts';
+import { checkSignal, type ThrottleStats, throttleClosed, type Work } from './call.ts';
 import { Dispatcher } from './dispatcher.ts';
 import {
   type BoundOptions,
@@ -11,7 +11,6 @@ import {
   QUEUE_OPTIONS,
   type QueueOptions,
 } from './options.ts';
-import { checkSignal } from './signals.ts';
 
 /** Options of {@link throttled}. At least one of `limiter` and `semaphore` is required. */
 export interface ThrottledOptions<Args extends readonly unknown[] = readonly unknown[]>

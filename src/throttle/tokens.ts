@@ -9,10 +9,12 @@ export interface TaskLimiter extends Pick<Limiter, 'clock' | 'tryConsume'> {
 }
 
 /** Methods that some limiters have. */
-interface Abilities {
+export interface Abilities {
   readonly limit?: number;
   readonly rate?: number;
+  /** Fires when due instants may have moved. */
   readonly changes?: SharedEvent;
+  /** Without it, only one token can be promised at a time. */
   reserve?(n: number, options: { readonly maxWaitMs: number }): Reservation | undefined;
   returnTokens?(n: number): void;
   timeUntil?(tokens: number): number;
@@ -48,58 +50,21 @@ class AwaitedToken implements TokenPromise {
   }
 }
 
-/** A limiter as {@link Dispatcher} uses it: one token for each call. */
-export class Tokens {
-  readonly #limiter: TaskLimiter & Abilities;
-  /** Called when an awaited token has come, and when it cannot come. */
-  readonly #onToken: () => void;
-  readonly #onFailure: (token: TokenPromise, reason: unknown) => void;
-
-  constructor(
-    limiter: TaskLimiter,
-    onToken: () => void,
-    onFailure: (token: TokenPromise, reason: unknown) => void,
-  ) {
-    this.#limiter = limiter;
-    this.#onToken = onToken;
-    this.#onFailure = onFailure;
-  }
-
-  /** Fires when due instants may have moved. */
-  get changes(): SharedEvent | undefined {
-    return this.#limiter.changes;
-  }
-
-  /** Whether several tokens can be promised at a time. */
-  get canReserve(): boolean {
-    return this.#limiter.reserve !== undefined;
-  }
-
-  /** Takes a token now; false if there is none. */
-  take(): boolean {
-    return this.#limiter.tryConsume();
-  }
-
-  /**
-   * Takes a token that is due within `maxWaitMs`. Otherwise takes nothing, and returns undefined or
-   * reports a failure.
-   */
-  promise(maxWaitMs: number): TokenPromise | undefined {
-    const limiter = this.#limiter;
-    if (limiter.reserve !== undefined) return limiter.reserve(1, { maxWaitMs });
-    const token = new AwaitedToken(limiter);
-    token.wait(maxWaitMs).then(this.#onToken, (reason) => this.#onFailure(token, reason));
-    return token;
-  }
-
-  /** Tokens per second; 0 if unknown. */
-  get rate(): number {
-    return this.#limiter.rate ?? 0;
-  }
-
-  /** Whether a look that is late by `ms` would lose tokens, because the bucket would be full. */
-  isFullWithin(ms: number): boolean {
-    const { limit } = this.#limiter;
-    return limit !== undefined && (this.#limiter.timeUntil?.(limit) ?? ms) < ms;
-  }
+/**
+ * Takes a token that is due within `maxWaitMs`. Otherwise takes nothing, and returns undefined or
+ * reports a failure.
+ *
+ * @param onToken called when an awaited token has come
+ * @param onFailure called when it cannot come
+ */
+export function promiseToken(
+  limiter: TaskLimiter & Abilities,
+  maxWaitMs: number,
+  onToken: () => void,
+  onFailure: (token: TokenPromise, reason: unknown) => void,
+): TokenPromise | undefined {
+  if (limiter.reserve !== undefined) return limiter.reserve(1, { maxWaitMs });
+  const token = new AwaitedToken(limiter);
+  token.wait(maxWaitMs).then(onToken, (reason) => onFailure(token, reason));
+  return token;
 }

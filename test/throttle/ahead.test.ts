@@ -2,9 +2,8 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { LimitSet, ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
 import { checkGuarantee } from '../../src/load/judge/guarantee.ts';
-import { FairQueue, type Queued } from '../../src/throttle/fair-queue.ts';
-import type { Flow } from '../../src/throttle/level.ts';
-import { Tokens } from '../../src/throttle/tokens.ts';
+import { FairQueue, type Flow, type Queued } from '../../src/throttle/fair-queue.ts';
+import { promiseToken } from '../../src/throttle/tokens.ts';
 import { throttled } from '../../src/throttle.ts';
 import { settled } from '../support/settled.ts';
 
@@ -103,7 +102,7 @@ it.each([
   const clock = ManualClock.create();
   const limiter = create(clock);
   const ignored = () => undefined;
-  const token = new Tokens(limiter, ignored, ignored).promise(Number.POSITIVE_INFINITY);
+  const token = promiseToken(limiter, Number.POSITIVE_INFINITY, ignored, ignored);
   clock.advance(150);
   expect(limiter.balance()).toBe(0.5);
   token?.putBack();

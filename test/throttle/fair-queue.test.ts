@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
 import { type Linked, Row } from '../../src/limiters/row.ts';
-import { FairQueue, type Queued } from '../../src/throttle/fair-queue.ts';
-import type { Flow, Key } from '../../src/throttle/level.ts';
+import { FairQueue, type Flow, type Key, type Queued } from '../../src/throttle/fair-queue.ts';
 import { throttled } from '../../src/throttle.ts';
 import { settled } from '../support/settled.ts';
 
