@@ -46,13 +46,7 @@ export class Buyer {
     // The last buyer may have been killed together with all others.
     const last = leader.epoch;
     if (leader.doesBuyerRun === false) leader.vacate(last);
-    const epoch = leader.claim();
-    const opened = new Promise<void>((resolve) => {
-      if (epoch === undefined) resolve();
-      else this.#serve(epoch, resolve);
-    });
-    this.stand();
-    await opened;
+    await new Promise<void>((resolve) => this.stand(resolve));
     if (this.failure !== undefined) throw this.failure.reason;
   }
 
@@ -61,8 +55,11 @@ export class Buyer {
     return this.#stock.leader.isHeldBy(this.#epoch);
   }
 
-  /** Starts to give signs of life and to become the leader whenever there is none. */
-  stand(): void {
+  /**
+   * Starts to give signs of life and to become the leader whenever there is none. Calls `onOpen` after
+   * the first purchase, or when this thread is not the leader.
+   */
+  stand(onOpen: () => void = () => undefined): void {
     const { leader } = this.#stock;
     // Get the alarm before reading the state, so that no ring is missed.
     const alarm = leader.event.alarm();
@@ -70,6 +67,7 @@ export class Buyer {
       // Another thread closed it, or this one its region.
       this.purchases.close();
       this.onOut();
+      onOpen();
       return;
     }
     if (leader.isHeldBy(this.#epoch)) {
@@ -78,8 +76,11 @@ export class Buyer {
       this.#stock.passOn();
     } else {
       const epoch = this.#hasStoodDown ? undefined : leader.claim();
-      if (epoch === undefined) this.onOut();
-      else this.#serve(epoch, () => undefined);
+      if (epoch !== undefined) this.#serve(epoch, onOpen);
+      else {
+        this.onOut();
+        onOpen();
+      }
     }
     this.#stopListening = leader.event.listen(alarm, () => this.stand());
   }

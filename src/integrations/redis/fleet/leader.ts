@@ -87,7 +87,7 @@ const STATE = {
   vacant: LEADER_VACANT,
 } as const;
 const STATE_MASK = 2 ** LEADER_STATE_BITS - 1;
-/** A epoch consists of a number and, in the low bits, the entry of the buyer's process. */
+/** An epoch consists of a number and, in the low bits, the entry of the buyer's process. */
 const ENTRY_MASK = 2 ** LEADER_ENTRY_BITS - 1;
 
 function wordOf(epoch: number, state: number): number {
@@ -98,7 +98,7 @@ function epochIn(word: number): number {
   return word >> LEADER_STATE_BITS;
 }
 
-/** Whether the word is that of a epoch in progress. */
+/** Whether the word is that of an epoch in progress. */
 function isHeld(word: number, epoch: number): boolean {
   const state = word & STATE_MASK;
   return epochIn(word) === epoch && state !== STATE.closed && state !== STATE.vacant;
@@ -147,7 +147,7 @@ export class Leader {
     return (this.#word & STATE_MASK) === STATE.vacant;
   }
 
-  /** Whether a epoch still lasts. */
+  /** Whether an epoch still lasts. */
   isHeldBy(epoch: number): boolean {
     return isHeld(this.#word, epoch);
   }
@@ -220,7 +220,7 @@ export class Leader {
   }
 
   /**
-   * Ends a epoch on behalf of its buyer, which won't return, even if it was declared vacant before.
+   * Ends an epoch on behalf of its buyer, which won't return, even if it was declared vacant before.
    * Without a successor, the stock is closed later.
    */
   resign(epoch: number): void {
