@@ -7,6 +7,7 @@ import type { Lines } from './take-batch.ts';
 
 /** A call that waits for its response. */
 interface Pending {
+  /** By our clock. */
   readonly untilUs: number;
   /** Called when the deadline has passed. */
   readonly expire: () => void;
@@ -28,9 +29,11 @@ class Deadlines {
     else if (this.#pending.size === 1) this.#timer?.ref();
   }
 
-  drop(pending: Pending): void {
-    this.#pending.delete(pending);
+  /** Returns whether its deadline had not passed. */
+  drop(pending: Pending): boolean {
+    const wasPending = this.#pending.delete(pending);
     if (this.#pending.size === 0) this.#timer?.unref();
+    return wasPending;
   }
 
   #set(untilUs: number): void {
@@ -74,20 +77,6 @@ function readAnswer(reply: unknown): readonly unknown[] {
   const admitted = signedUs > 0 ? 1 : 0;
   if (words.length === 1) return [ANSWER.done, serverUs, admitted];
   return [ANSWER.done, serverUs, serverUs, ...words.slice(1), admitted];
-}
-
-/** A call of the script on a key. */
-export interface Question<T> {
-  readonly key: string;
-  /** By our clock. */
-  readonly untilUs: number;
-  /**
-   * Receives the deadline by the server's clock: after it, the script does nothing, even if the
-   * command was queued or sent again.
-   */
-  readonly words: (deadlineUs: number) => readonly string[];
-  /** Reads the answer, or returns undefined to ask again. */
-  readonly read: (answer: readonly unknown[]) => T | undefined;
 }
 
 /**
@@ -141,48 +130,52 @@ export class Link {
   }
 
   /**
-   * Runs the script on a key and resolves with what `question` reads in its answer. `nowUs` is our
-   * clock.
+   * Runs the script on a key and resolves with its answer. `words` receives the deadline by the
+   * server's clock: after it, the script does nothing, even if the command was queued or sent again.
+   * `nowUs` and `untilUs` are by our clock.
    *
    * @throws RateLimitError `ERR_UNREACHABLE` if there is no answer by `untilUs`, if calls are
    *   paused, or if the server cannot serve the key now; `ERR_KEY_INVALID` if the key holds
    *   something else; `ERR_COMMAND_FAILED` for any other error of the server.
    */
-  ask<T>(question: Question<T>, nowUs: number): Promise<T> {
-    const node = this.nodeOf(question.key);
-    if (node.isUp) return this.#send(question, node, nowUs);
-    return node.admit(nowUs, question.untilUs).then(() => this.#send(question, node, nowUs));
+  ask(
+    key: string,
+    nowUs: number,
+    untilUs: number,
+    words: (deadlineUs: number) => readonly string[],
+  ): Promise<readonly unknown[]> {
+    const node = this.nodeOf(key);
+    const send = () => this.#send(key, node, nowUs, untilUs, words(node.serverUs(untilUs)));
+    return node.isUp ? send() : node.admit(nowUs, untilUs).then(send);
   }
 
-  #send<T>(question: Question<T>, node: ServerNode, sentUs: number): Promise<T> {
-    const { key, untilUs } = question;
+  #send(
+    key: string,
+    node: ServerNode,
+    sentUs: number,
+    untilUs: number,
+    words: readonly string[],
+  ): Promise<readonly unknown[]> {
     const wasUp = node.isUp;
     const fail = (message: string, error?: unknown) =>
       node.fail(unreachable(message, this.#causeOf(node, error)), wasUp);
-    const words = question.words(node.serverUs(untilUs));
     return new Promise((resolve, reject) => {
-      let isOver = false;
       let isInFull = false;
       const pending = {
         untilUs,
-        expire() {
-          isOver = true;
-          reject(fail('the server has not answered in time'));
-        },
+        expire: () => reject(fail('the server has not answered in time')),
       };
+      // An answer after the deadline settles nothing, but tells of the server.
       const answered = (reply: unknown) => {
         deadlines.drop(pending);
         const answer = readAnswer(reply);
         const serverUs = Number(answer[1]);
-        if (Number.isFinite(serverUs)) node.tell(serverUs, sentUs, systemClock.now());
-        else node.mend();
-        if (isOver) return;
-        isOver = true;
-        try {
-          if (!Number.isFinite(serverUs)) throw replyError(new Error('ERR unexpected answer'));
-          resolve(this.#read(question, answer));
-        } catch (error) {
-          reject(error);
+        if (Number.isFinite(serverUs)) {
+          node.tell(serverUs, sentUs, systemClock.now());
+          resolve(answer);
+        } else {
+          node.mend();
+          reject(replyError(new Error('ERR unexpected answer')));
         }
       };
       const failed = (error: unknown) => {
@@ -191,13 +184,12 @@ export class Link {
           run();
           return;
         }
-        deadlines.drop(pending);
+        const isOver = !deadlines.drop(pending);
         const reported = replyError(error);
-        if (reported !== undefined) node.mend();
-        if (isOver) return;
-        isOver = true;
-        if (reported !== undefined) reject(reported);
-        else {
+        if (reported !== undefined) {
+          node.mend();
+          reject(reported);
+        } else if (!isOver) {
           const message = error instanceof Error ? error.message : String(error);
           reject(fail(`the call to the server failed: ${message}`, error));
         }
@@ -214,14 +206,5 @@ export class Link {
       deadlines.add(pending);
       run();
     });
-  }
-
-  #read<T>(question: Question<T>, answer: readonly unknown[]): T | Promise<T> {
-    const isLate = Number(answer[0]) === ANSWER.late;
-    const result = isLate ? undefined : question.read(answer);
-    if (result !== undefined) return result;
-    const nowUs = systemClock.now();
-    if (!isLate || nowUs < question.untilUs) return this.ask(question, nowUs);
-    throw unreachable('the call reached the server after its deadline');
   }
 }

@@ -365,16 +365,14 @@ function orAborted<T>(
 ): Promise<T> {
   if (signal === undefined) return work;
   return new Promise((resolve, reject) => {
-    let isOver = false;
     const unlink = onAbort(signal, (reason) => {
-      isOver = true;
       reject(reason);
+      work.then(undo).catch(() => undefined);
     });
     work.then(
       (value) => {
-        unlink();
-        if (isOver) undo(value).catch(() => undefined);
-        else resolve(value);
+        unlink(); // with the result, so that an abort does not undo what the caller gets
+        resolve(value);
       },
       (error: unknown) => {
         unlink();

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Key } from '../../kernel/keyed/hash.ts';
-import { MAX_CAPACITY } from '../../kernel/keyed/table-cell.ts';
+import { type Limits, MAX_CAPACITY } from '../../kernel/keyed/table-cell.ts';
 import { tightest } from '../../kernel/limit-set/cell.ts';
 import { checkOptions, joined, type Known } from '../../known-options.ts';
 import type { ReserveOptions } from '../../limiters/bucket-calls.ts';
@@ -91,8 +91,13 @@ interface LocalTable {
   for(key: Key): KeyBucket;
 }
 
-/** The arguments of the constructor of `Bucket`, for one key. */
-type BucketArguments = ConstructorParameters<typeof RedisTokenBucket>;
+/** How the classes make what differs between them. */
+interface Makers<Bucket> {
+  /** Makes the bucket of one key. */
+  readonly bucket: (...of: ConstructorParameters<typeof RedisTokenBucket>) => Bucket;
+  /** Makes this process's table. */
+  readonly local: (limits: Limits<ContinuousLimit>, capacity: number) => LocalTable;
+}
 
 /**
  * The base class of `RedisKeyedTokenBucket` and `RedisKeyedLimitSet`. `Bucket` is the class of one
@@ -118,6 +123,7 @@ abstract class RedisKeyedBucket<Bucket extends RedisBucket> extends KeyedCalls<
   /** @internal */
   protected readonly settings: RedisSettings;
   readonly #answers: Answers;
+  readonly #makers: Makers<Bucket>;
   readonly #localCapacity: number;
   readonly #waiters = new KeyWaiters();
   /**
@@ -128,7 +134,7 @@ abstract class RedisKeyedBucket<Bucket extends RedisBucket> extends KeyedCalls<
   #locals: LocalTable | undefined;
 
   /** @internal */
-  protected constructor(settings: RedisSettings, options: PrefixOptions) {
+  protected constructor(settings: RedisSettings, options: PrefixOptions, makers: Makers<Bucket>) {
     super();
     this.settings = checkMade(new.target, settings, 'schedules');
     const { localCapacity = 10_000 } = options;
@@ -139,21 +145,13 @@ abstract class RedisKeyedBucket<Bucket extends RedisBucket> extends KeyedCalls<
     this.burst = burst;
     this.#answers = new Answers(settings);
     this.#localCapacity = localCapacity;
+    this.#makers = makers;
   }
-
-  /** Makes this process's table. @internal */
-  protected abstract newLocal(
-    limits: readonly [ContinuousLimit, ...ContinuousLimit[]],
-    capacity: number,
-  ): LocalTable;
-
-  /** Makes the bucket of one key. @internal */
-  protected abstract newBucket(...of: BucketArguments): Bucket;
 
   /** This process's share of each key's limits. */
   #local(): LocalTable {
     const { processes, schedules } = this.settings;
-    this.#locals ??= this.newLocal(sharesOf(schedules, processes), this.#localCapacity);
+    this.#locals ??= this.#makers.local(sharesOf(schedules, processes), this.#localCapacity);
     return this.#locals;
   }
 
@@ -165,7 +163,7 @@ abstract class RedisKeyedBucket<Bucket extends RedisBucket> extends KeyedCalls<
   for(key: Key): Bucket {
     const name = keyName(this.prefix, key);
     const local = () => this.#local().for(key);
-    return this.newBucket(this.settings, name, this.#answers, local, this.#waiters.of(name));
+    return this.#makers.bucket(this.settings, name, this.#answers, local, this.#waiters.of(name));
   }
 
   #recentBucket(key: Key): Bucket {
@@ -260,17 +258,10 @@ export class RedisKeyedTokenBucket extends RedisKeyedBucket<RedisTokenBucket> {
    */
   static create(options: RedisKeyedTokenBucketOptions): RedisKeyedTokenBucket {
     const settings = checkRedisOptions(options, OPTIONS, () => [scheduleOf(options)]);
-    return new RedisKeyedTokenBucket(settings, options);
-  }
-
-  /** @internal */
-  protected newLocal([limit]: readonly [ContinuousLimit], capacity: number): KeyedTokenBucket {
-    return KeyedTokenBucket.create({ ...limit, capacity });
-  }
-
-  /** @internal */
-  protected newBucket(...of: BucketArguments): RedisTokenBucket {
-    return new RedisTokenBucket(...of);
+    return new RedisKeyedTokenBucket(settings, options, {
+      bucket: (...of) => new RedisTokenBucket(...of),
+      local: ([limit], capacity) => KeyedTokenBucket.create({ ...limit, capacity }),
+    });
   }
 
   /**
@@ -314,22 +305,15 @@ export class RedisKeyedLimitSet extends RedisKeyedBucket<RedisLimitSet> {
    */
   static create(options: RedisKeyedLimitSetOptions): RedisKeyedLimitSet {
     const settings = checkRedisOptions(options, SET_OPTIONS, () => schedulesOf(options.limits));
-    return new RedisKeyedLimitSet(settings, options);
+    return new RedisKeyedLimitSet(settings, options, {
+      bucket: (...of) => new RedisLimitSet(...of),
+      local: (limits, capacity) => KeyedLimitSet.create({ limits, capacity }),
+    });
   }
 
   /** The limits of each key, unless changed by `reconfigure`, in the order given. */
   get limits(): readonly ContinuousLimit[] {
     return this.settings.schedules.map(({ rate, burst }) => ({ rate, burst }));
-  }
-
-  /** @internal */
-  protected newLocal(limits: readonly ContinuousLimit[], capacity: number): KeyedLimitSet {
-    return KeyedLimitSet.create({ limits, capacity });
-  }
-
-  /** @internal */
-  protected newBucket(...of: BucketArguments): RedisLimitSet {
-    return new RedisLimitSet(...of);
   }
 
   /**

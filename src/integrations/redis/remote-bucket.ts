@@ -7,6 +7,7 @@ import { systemClock } from '../../time/system-clock.ts';
 import { limitsText, readLimits } from './limit-text.ts';
 import type { Link } from './link.ts';
 import { ANSWER } from './script/format.ts';
+import { unreachable } from './server-error.ts';
 import type { ServerNode } from './server-node.ts';
 import {
   balanceOf,
@@ -101,35 +102,32 @@ export class RemoteBucket {
     this.#terms = this.#termsOf(text);
   }
 
-  #call(
+  async #call(
     operation: string,
     words: (schedules: Schedules) => readonly string[],
   ): Promise<TakeAnswer> {
     const { link, key, timeoutMs, timeUs, onCommand } = this.#options;
-    const nowUs = systemClock.now();
-    let schedules = this.#schedules;
-    let limits = this.#text;
-    let rest = words(schedules);
-    const question = {
-      key,
-      untilUs: nowUs + timeoutMs * 1000,
-      words: (deadlineUs: number) => {
+    let nowUs = systemClock.now();
+    const untilUs = nowUs + timeoutMs * 1000;
+    for (;;) {
+      const schedules = this.#schedules;
+      const limits = this.#text;
+      const rest = words(schedules);
+      const answer = await link.ask(key, nowUs, untilUs, (deadlineUs) => {
         onCommand?.();
         const full = limits === this.#ownText ? `own ${operation}` : operation;
         const deadline = String(timeUs === undefined ? deadlineUs : -timeUs());
         return [full, limits, deadline, ...rest];
-      },
-      read: (answer: readonly unknown[]) => {
-        const code = Number(answer[0]);
-        if (code !== ANSWER.stale && code !== ANSWER.gone) return { answer, schedules, limits };
-        this.#learn(code === ANSWER.stale ? String(answer[2]) : this.#ownText);
-        schedules = this.#schedules;
-        limits = this.#text;
-        rest = words(schedules);
-        return undefined;
-      },
-    };
-    return link.ask(question, nowUs);
+      });
+      const code = Number(answer[0]);
+      if (code === ANSWER.stale) this.#learn(String(answer[2]));
+      else if (code === ANSWER.gone) this.#learn(this.#ownText);
+      else if (code !== ANSWER.late) return { answer, schedules, limits };
+      nowUs = systemClock.now();
+      if (code === ANSWER.late && nowUs >= untilUs) {
+        throw unreachable('the call reached the server after its deadline');
+      }
+    }
   }
 
   /** Runs an operation other than a take, after all earlier takes. */
