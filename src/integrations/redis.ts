@@ -2,7 +2,7 @@
 
 export type { RedisStats } from './redis/answers.ts';
 export type { IoRedisClient, NodeRedisClient, RedisClient } from './redis/client.ts';
-export type { FleetHandle } from './redis/fleet/cell.ts';
+export type { FleetHandle, FleetTermsOptions } from './redis/fleet/cell.ts';
 export {
   FleetBucket,
   type FleetBucketOptions,
@@ -10,7 +10,6 @@ export {
   type FleetWhenUnreachable,
 } from './redis/fleet/fleet-bucket.ts';
 export { FleetSpender, type FleetSpenderOptions } from './redis/fleet/spender.ts';
-export type { FleetTermsOptions } from './redis/fleet/terms.ts';
 export type { TokenSource, TokenWait } from './redis/fleet/token-source.ts';
 export { RedisBucket, RedisReservation } from './redis/redis-bucket.ts';
 export {

@@ -2,8 +2,8 @@ import { RateLimitError } from '../errors.ts';
 import type { CallOutcome } from '../limiters/adaptation.ts';
 import { outcomeBy } from '../limiters/permit.ts';
 import { timedOut } from '../limiters/waiting.ts';
-import { WORK_PER_TURN } from '../time/agenda.ts';
-import type { Clock } from '../time/clock.ts';
+import { Agenda, type Appointment, appointment, WORK_PER_TURN } from '../time/agenda.ts';
+import type { Clock, Precision } from '../time/clock.ts';
 import { Admission, type Bounds } from './admission.ts';
 import {
   abortOf,
@@ -19,7 +19,6 @@ import {
 } from './call.ts';
 import type { Key } from './fair-queue.ts';
 import type { Lane } from './lanes.ts';
-import { Looks } from './looks.ts';
 import { WaitingCalls } from './waiting-calls.ts';
 
 /** The parts of a `Dispatcher`. */
@@ -32,8 +31,11 @@ export interface DispatcherOptions extends Bounds {
   readonly outcomeOf: (error: unknown) => CallOutcome;
 }
 
+/** Plans a look, which keeps the event loop alive; undefined cancels it. */
+type Plan = (atUs: number | undefined) => void;
+
 /** Lets callers wait until there is nothing to do. */
-export class Idleness {
+class Idleness {
   readonly #isIdle: () => boolean;
   #callers: (() => void)[] = [];
 
@@ -67,7 +69,12 @@ export class Dispatcher<Job> {
   readonly #waiting: WaitingCalls<Job>;
   readonly #admission: Admission;
   readonly #runner: Runner<Job>;
-  readonly #looks: Looks;
+  /** Plans the look at the first due token. */
+  readonly #planDue: Plan;
+  /** Plans the look at the first deadline. */
+  readonly #planLate: Plan;
+  /** Stops listening to changes of the limit. */
+  #unwatch: (() => void) | undefined;
   readonly #idleness: Idleness;
   /** The deadline for the latest promised token. */
   #neededUs = Number.POSITIVE_INFINITY;
@@ -92,10 +99,8 @@ export class Dispatcher<Job> {
       onReady: () => void this.#advance(),
       onFailure: (reason) => this.#failNext(reason),
     });
-    this.#looks = new Looks(clock, {
-      keep: (atUs) => this.#advance(atUs),
-      fail: (reason) => this.endAll(reason, 'failed'),
-    });
+    this.#planDue = this.#planner({});
+    this.#planLate = this.#planner({ precise: false });
   }
 
   /** Number of waiting calls. */
@@ -212,6 +217,24 @@ export class Dispatcher<Job> {
     this.#advance();
   }
 
+  #planner(precision: Precision): Plan {
+    const agenda = Agenda.of(this.#clock, precision);
+    const look: Appointment = appointment(
+      () => this.#advance(look.atUs),
+      (reason) => this.endAll(reason, 'failed'),
+    );
+    return (atUs) => (atUs === undefined ? agenda.drop(look) : agenda.set(look, atUs));
+  }
+
+  /** Looks again at the next change of the limit. Call this before reading any due instant. */
+  #watch(): void {
+    const { changes } = this.#admission;
+    this.#unwatch ??= changes?.listen(changes.alarm(), () => {
+      this.#unwatch = undefined;
+      this.#advance();
+    });
+  }
+
   /** Starts or expires calls that are due. Returns their number plus one for the look. */
   #advance(atUs = Number.NEGATIVE_INFINITY): number {
     // A function that starts may make another call.
@@ -219,7 +242,7 @@ export class Dispatcher<Job> {
     this.#isAdvancing = true;
     let left = WORK_PER_TURN;
     try {
-      this.#looks.watch(this.#admission.changes);
+      this.#watch();
       // Read the clock first: tokens due by then stay due, whatever changes afterwards. If it reads
       // less than the instant of the look, another look would spin.
       const nowUs = Math.max(this.#clock.now(), atUs);
@@ -283,10 +306,12 @@ export class Dispatcher<Job> {
     const { length } = this.#waiting;
     const { promised, lookUs } = this.#admission;
     const dueUs = promised > 0 ? lookUs : undefined;
-    this.#looks.plan(isMore ? this.#clock.now() : dueUs, this.#waiting.deadlineUs);
+    this.#planDue(isMore ? this.#clock.now() : dueUs);
+    this.#planLate(this.#waiting.deadlineUs);
     if (length > 0) return;
     this.#admission.trim(0);
-    this.#looks.unwatch();
+    this.#unwatch?.();
+    this.#unwatch = undefined;
     this.#idleness.look();
     if (this.#hasWaited) this.onEmpty();
     this.#hasWaited = false;

@@ -112,15 +112,6 @@ interface Events {
   on(event: string, listener: (about: { readonly error?: unknown }) => void): unknown;
 }
 
-function onReady(client: RedisClient, listener: () => void): void {
-  (client as Events).on('ready', listener);
-}
-
-function onError(client: RedisClient, listener: (error: unknown) => void): void {
-  for (const event of ERRORS)
-    (client as Events).on(event, (about) => listener(about?.error ?? about));
-}
-
 function runners(client: RedisClient): Pick<ServerClient, 'run' | 'runInFull'> | undefined {
   if (isNodeRedis(client)) {
     const options = (key: string, words: readonly string[]) => {
@@ -138,27 +129,26 @@ function runners(client: RedisClient): Pick<ServerClient, 'run' | 'runInFull'> |
   };
 }
 
-/** redis 3 has the methods of ioredis, but they return no promises. */
-function isCallbackClient(client: RedisClient): boolean {
-  return 'internal_send_command' in client;
-}
-
 /**
  * @throws TypeError if `client` is neither a redis nor an ioredis client, RateLimitError
  *   `ERR_PEER_VERSION` if its package is too old.
  */
 export function serverClient(client: RedisClient): ServerClient {
   const isObject = typeof client === 'object' && client !== null;
-  const found = isObject && !isCallbackClient(client) ? runners(client) : undefined;
+  // redis 3 has the methods of ioredis, but they return no promises.
+  const found = isObject && !('internal_send_command' in client) ? runners(client) : undefined;
   if (found === undefined) {
     checkPeer('zerotime/redis', 'redis');
     throw new TypeError(`client must be a redis or ioredis client, got ${shown(client)}`);
   }
   if (isIoRedis(client)) checkPeer('zerotime/redis', 'ioredis');
+  const events = client as Events;
   return {
     ...found,
     nodeOf: (key) => nodeOf(client, key),
-    onReady: (listener) => onReady(client, listener),
-    onError: (listener) => onError(client, listener),
+    onReady: (listener) => events.on('ready', listener),
+    onError: (listener) => {
+      for (const event of ERRORS) events.on(event, (about) => listener(about?.error ?? about));
+    },
   };
 }

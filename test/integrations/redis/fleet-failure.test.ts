@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { FleetCounts } from '../../../src/integrations/redis/fleet/cell.ts';
+import { completeTerms, FleetCounts } from '../../../src/integrations/redis/fleet/cell.ts';
 import { Purchases } from '../../../src/integrations/redis/fleet/purchases.ts';
-import { completeTerms } from '../../../src/integrations/redis/fleet/terms.ts';
 import { FLEET_STOCK_BYTES } from '../../../src/memory/layout/fleet.ts';
 import { Fleet, settle } from './fleet-source.ts';
 

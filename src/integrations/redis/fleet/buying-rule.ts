@@ -1,4 +1,4 @@
-import type { FleetTerms } from './terms.ts';
+import type { FleetTerms } from './cell.ts';
 
 /** The terms by which a process buys. */
 export type BuyingTerms = Pick<FleetTerms, 'stock' | 'minStock' | 'intervalMs' | 'maxAgeMs'>;

@@ -7,9 +7,9 @@ import type { Region } from '../../../memory/region.ts';
 import { checkFunction, checkMade } from '../../../options.ts';
 import type { Clock } from '../../../time/clock.ts';
 import { Buyer } from './buyer.ts';
+import { completeTerms, type FleetTermsOptions } from './cell.ts';
 import { FleetSpender } from './spender.ts';
 import { openNamedStock, Stock } from './stock.ts';
-import { completeTerms, type FleetTermsOptions } from './terms.ts';
 import { checkSource, type TokenSource } from './token-source.ts';
 
 /** The behaviour of a process while the token source is unreachable. */

@@ -2,8 +2,7 @@ import { RateLimitError } from '../../../errors.ts';
 import { TokenBucket } from '../../../limiters/token-bucket.ts';
 import type { Clock } from '../../../time/clock.ts';
 import type { BuyingTerms } from './buying-rule.ts';
-import type { FleetCounts } from './cell.ts';
-import type { FleetTerms } from './terms.ts';
+import type { FleetCounts, FleetTerms } from './cell.ts';
 import type { TokenSource } from './token-source.ts';
 
 /** A queued purchase that waited less than this was served at once. */

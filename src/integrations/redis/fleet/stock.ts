@@ -21,10 +21,13 @@ import { attachClock } from '../../../time/attach-clock.ts';
 import type { Clock, SleepOptions } from '../../../time/clock.ts';
 import { ManualClock } from '../../../time/manual-clock.ts';
 import {
+  completeTerms,
   createFleetCell,
   type FleetCell,
   FleetCounts,
   type FleetHandle,
+  type FleetTerms,
+  type FleetTermsOptions,
   memoryAt,
   openFleetCell,
   readFleetHandle,
@@ -35,7 +38,6 @@ import {
 } from './cell.ts';
 import { Leader } from './leader.ts';
 import { Abandoned, Members } from './members.ts';
-import { completeTerms, type FleetTerms, type FleetTermsOptions } from './terms.ts';
 
 /** Int32 index of a signal. */
 const SHORT_AT = FLEET_STOCK.short >> 2;
