@@ -1,7 +1,13 @@
+import { RateLimitError } from '../../errors.ts';
 import { Reports } from '../callbacks/reports.ts';
 import type { RedisSettings } from './redis-options.ts';
 import { isUnreachable } from './server-error.ts';
 import type { ServerNode } from './server-node.ts';
+
+/** Whether a call failed because it asked for more tokens than the bucket can ever hold. */
+function isNever(error: unknown): boolean {
+  return error instanceof RateLimitError && error.code === 'ERR_EXCEEDS_BURST';
+}
 
 /** Counts of one object's calls. */
 export interface RedisStats {
@@ -29,10 +35,12 @@ interface Served {
   readonly node: ServerNode;
 }
 
-/** The results of a call without a server. */
-interface Without<T> {
+/** The results of a call without a server, and what a result admits. */
+export interface Results<T> {
   readonly refuse?: () => T;
   readonly local?: () => T;
+  /** The tokens that a call got, or undefined if it was refused. Only for calls that ask for tokens. */
+  readonly admitted?: (result: T) => number | undefined;
 }
 
 /**
@@ -54,11 +62,11 @@ export class Answers {
     this.#settings = settings;
   }
 
-  /** Counts a finished call that asked for tokens. */
-  count(admitted: number, isRefused: boolean): void {
+  /** Counts a finished call by the tokens that it got; undefined if it was refused. */
+  count(admitted: number | undefined): void {
     this.#calls++;
-    this.#admitted += admitted;
-    if (isRefused) this.#refused++;
+    if (admitted === undefined) this.#refused++;
+    else this.#admitted += admitted;
   }
 
   /** Counts a command that is sent. */
@@ -66,29 +74,26 @@ export class Answers {
     this.#commands++;
   }
 
-  /** Calls the server. If it is unreachable, `without` supplies the result, or the call rejects. */
-  async ask<T>(bucket: Served, ask: () => Promise<T>, without: Without<T>): Promise<T> {
+  /**
+   * Calls the server. If it is unreachable, `results` supplies the result, or the call rejects.
+   * Counts the call if it asks for tokens.
+   */
+  async ask<T>(bucket: Served, ask: () => Promise<T>, results: Results<T>): Promise<T> {
+    const { admitted } = results;
+    let result: T;
     try {
-      const answer = await ask();
-      this.answered(bucket);
-      return answer;
+      result = await ask();
+      if (this.#down.size > 0) this.#down.delete(bucket.node);
     } catch (error) {
-      return this.instead(bucket, error, without);
+      if (admitted !== undefined && isNever(error)) this.count(undefined);
+      this.#countFailure(bucket, error);
+      const { whenUnreachable } = this.#settings;
+      const instead = whenUnreachable === 'throw' ? undefined : results[whenUnreachable];
+      if (instead === undefined || !isUnreachable(error)) throw error;
+      result = instead();
     }
-  }
-
-  /** Ends the outage of the bucket's server, if there was one. */
-  answered(bucket: Served): void {
-    if (this.#down.size > 0) this.#down.delete(bucket.node);
-  }
-
-  /** Returns the result of a call that failed, or throws its error. */
-  instead<T>(bucket: Served, error: unknown, without: Without<T>): T {
-    this.#countFailure(bucket, error);
-    const { whenUnreachable } = this.#settings;
-    const instead = whenUnreachable === 'throw' ? undefined : without[whenUnreachable];
-    if (instead === undefined || !isUnreachable(error)) throw error;
-    return instead();
+    if (admitted !== undefined) this.count(admitted(result));
+    return result;
   }
 
   /**

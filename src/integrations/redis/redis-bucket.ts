@@ -3,7 +3,7 @@ import { checkOptions } from '../../known-options.ts';
 import { type BucketCalls, REFUSED, type ReserveOptions } from '../../limiters/bucket-calls.ts';
 import type { Schedules } from '../../limiters/limit.ts';
 import { PROMISES, type Waited, type WaitOptions } from '../../limiters/limiter.ts';
-import { type Decision, Described, decisionOf, type LimitState } from '../../limiters/state.ts';
+import { type Decision, Described, type LimitState } from '../../limiters/state.ts';
 import {
   checkWait,
   exceeds,
@@ -18,7 +18,7 @@ import { sleepOrWake } from '../../time/agenda.ts';
 import type { SleepOptions } from '../../time/clock.ts';
 import { onAbort } from '../../time/on-abort.ts';
 import { systemClock } from '../../time/system-clock.ts';
-import type { Answers, RedisStats } from './answers.ts';
+import type { Answers, RedisStats, Results } from './answers.ts';
 import type { TokenSource } from './fleet/token-source.ts';
 import type { RedisSettings, WhenUnreachable } from './redis-options.ts';
 import { type Acquired, RemoteBucket, type RemoteReceipt } from './remote-bucket.ts';
@@ -129,9 +129,7 @@ export abstract class RedisBucket extends Described implements TokenSource {
    * @throws RateLimitError `ERR_UNREACHABLE` if the server does not respond, except with `'local'`.
    */
   balance(): Promise<number> {
-    return this.#answers.ask(this.remote, () => this.remote.balance(), {
-      local: () => this.#local().balance(),
-    });
+    return this.#ask(() => this.remote.balance(), { local: () => this.#local().balance() });
   }
 
   /**
@@ -142,37 +140,31 @@ export abstract class RedisBucket extends Described implements TokenSource {
    */
   async timeUntil(tokens: number): Promise<number> {
     checkTokens('tokens', tokens);
-    const ask = async () => (await this.remote.timeUntil(tokens)) / 1000;
-    return this.#answers.ask(this.remote, ask, { local: () => this.#local().timeUntil(tokens) });
+    const local = () => this.#local().timeUntil(tokens);
+    return this.#ask(async () => (await this.remote.timeUntil(tokens)) / 1000, { local });
+  }
+
+  #ask<T>(ask: () => Promise<T>, results: Results<T>): Promise<T> {
+    return this.#answers.ask(this.remote, ask, results);
   }
 
   /** Takes `n` tokens now and resolves with true, or takes nothing and resolves with false. */
-  async tryConsume(n = 1): Promise<boolean> {
-    checkTokens('n', n);
-    let isAdmitted: boolean;
-    // As `Answers.ask` does, with one promise fewer: this and `decide` are called most often.
-    try {
-      isAdmitted = await this.remote.tryTake(n);
-      this.#answers.answered(this.remote);
-    } catch (error) {
-      isAdmitted = this.#answers.instead(this.remote, error, {
-        refuse: () => false,
-        local: () => this.#local().tryConsume(n),
-      });
-    }
-    this.#answers.count(isAdmitted ? n : 0, !isAdmitted);
-    return isAdmitted;
+  tryConsume(n = 1): Promise<boolean> {
+    // Not async: this and `decide` are called most often, and each promise takes time.
+    return this.#ask(() => this.remote.tryTake(checkTokens('n', n)), {
+      refuse: () => false,
+      local: () => this.#local().tryConsume(n),
+      admitted: (isAdmitted) => (isAdmitted ? n : undefined),
+    });
   }
 
   /** Takes as many whole tokens as are available, up to `n`, and resolves with their number. */
-  async consumeOrDrain(n: number): Promise<number> {
-    checkTokens('n', n);
-    const taken = await this.#answers.ask(this.remote, () => this.remote.drain(n), {
+  consumeOrDrain(n: number): Promise<number> {
+    return this.#ask(() => this.remote.drain(checkTokens('n', n)), {
       refuse: () => 0,
       local: () => this.#local().consumeOrDrain(n),
+      admitted: (taken) => (taken === 0 && n >= 1 ? undefined : taken),
     });
-    this.#answers.count(taken, taken === 0 && n >= 1);
-    return taken;
   }
 
   /**
@@ -180,20 +172,12 @@ export abstract class RedisBucket extends Described implements TokenSource {
    * respond, the refusal's `retryAfterMs` is the time until the next attempt, and `resetMs` is
    * Infinity.
    */
-  async decide(n = 1): Promise<Decision> {
-    checkTokens('n', n);
-    let decision: Decision;
-    try {
-      decision = decisionOf(await this.remote.decide(n));
-      this.#answers.answered(this.remote);
-    } catch (error) {
-      decision = this.#answers.instead(this.remote, error, {
-        refuse: () => this.#refusal(),
-        local: () => this.#local().decide(n),
-      });
-    }
-    this.#answers.count(decision.allowed ? n : 0, !decision.allowed);
-    return decision;
+  decide(n = 1): Promise<Decision> {
+    return this.#ask(() => this.remote.decide(checkTokens('n', n)), {
+      refuse: () => this.#refusal(),
+      local: () => this.#local().decide(n),
+      admitted: ({ allowed }) => (allowed ? n : undefined),
+    });
   }
 
   #refusal(): Decision {
@@ -220,16 +204,15 @@ export abstract class RedisBucket extends Described implements TokenSource {
     checkTokens('n', n);
     checkSpanMs('maxWaitMs', maxWaitMs);
     const ask = async () => {
-      const { waitUs } = await this.remote.acquire(n, maxWaitMs * 1000);
-      return waitUs < 0 ? waitUs : waitUs / 1000;
+      const { waitUs, burst } = await this.remote.acquire(n, maxWaitMs * 1000);
+      if (waitUs === NEVER) throw exceeds(n, burst);
+      return waitUs === LATER ? REFUSED : waitUs / 1000;
     };
-    const waitMs = await this.#answers.ask(this.remote, ask, {
+    return this.#ask(ask, {
       refuse: () => REFUSED,
       local: () => this.#local().acquire(n, maxWaitMs),
+      admitted: (waitMs) => (waitMs < 0 ? undefined : n),
     });
-    this.#answers.count(waitMs < 0 ? 0 : n, waitMs < 0);
-    if (waitMs === NEVER) throw exceeds(n, this.remote.schedule.burst);
-    return waitMs;
   }
 
   /**
@@ -254,10 +237,11 @@ export abstract class RedisBucket extends Described implements TokenSource {
       if (promised === undefined) return undefined;
       return new RedisReservation(promised.waitMs, promised.atUs, async () => promised.cancel());
     };
-    const without = { refuse: () => undefined, local };
-    const reservation = await this.#answers.ask(this.remote, ask, without);
-    this.#answers.count(reservation === undefined ? 0 : n, reservation === undefined);
-    return reservation;
+    return this.#ask(ask, {
+      refuse: () => undefined,
+      local,
+      admitted: (reservation) => reservation && n,
+    });
   }
 
   #cancel(receipt: RemoteReceipt): Promise<boolean> {
@@ -323,10 +307,10 @@ export abstract class RedisBucket extends Described implements TokenSource {
         await this.#sleep(acquired, { strict, precise, signal });
       }
     } catch (error) {
-      this.#answers.count(0, true);
+      this.#answers.count(undefined);
       throw error;
     }
-    this.#answers.count(n, false);
+    this.#answers.count(n);
   }
 
   async #sleep({ waitUs, receipt }: Acquired, options: SleepOptions): Promise<void> {
@@ -347,13 +331,12 @@ export abstract class RedisBucket extends Described implements TokenSource {
   async returnTokens(n: number): Promise<void> {
     checkTokens('n', n);
     const lapse = () => undefined;
-    const without = { refuse: lapse, local: lapse };
-    await this.#answers.ask(this.remote, () => this.remote.returnTokens(n), without);
+    await this.#ask(() => this.remote.returnTokens(n), { refuse: lapse, local: lapse });
   }
 
   /** Replaces the limits in force, without a substitute for the server. @internal */
   protected changeLimits(change: (now: Schedules) => Schedules): Promise<void> {
-    return this.#answers.ask(this.remote, () => this.remote.reconfigure(change), {});
+    return this.#ask(() => this.remote.reconfigure(change), {});
   }
 }
 

@@ -1,8 +1,8 @@
-import type { Outcome } from '../../kernel/bucket/kernel.ts';
 import type { Schedule } from '../../kernel/bucket/schedule.ts';
 import { MAX_SPAN_TICKS } from '../../kernel/constants.ts';
 import { tightest } from '../../kernel/limit-set/cell.ts';
 import type { Schedules } from '../../limiters/limit.ts';
+import { type Decision, decisionOf } from '../../limiters/state.ts';
 import { systemClock } from '../../time/system-clock.ts';
 import { limitsText, readLimits } from './limit-text.ts';
 import type { Link } from './link.ts';
@@ -191,9 +191,9 @@ export class RemoteBucket {
     });
   }
 
-  decide(tokens: number): Promise<Outcome> {
+  decide(tokens: number): Promise<Decision> {
     return this.#takeAndLook(tokens, 0, (result, standing) =>
-      outcomeOf(standing, tokens, result === 0),
+      decisionOf(outcomeOf(standing, tokens, result === 0)),
     );
   }
 

@@ -8,7 +8,6 @@ import {
   RedisTokenBucket,
   type RedisTokenBucketOptions,
 } from '../../../src/integrations/redis.ts';
-import { decisionOf } from '../../../src/limiters/state.ts';
 import { part, Random, SEED } from '../../support/random.ts';
 import { PACKAGES, remote } from './connections.ts';
 import { LACKS_REDIS } from './server.ts';
@@ -177,7 +176,7 @@ describe.skipIf(LACKS_REDIS).each(PACKAGES)('calls of one turn, with %s,', (name
           const n = random.below(5) === 0 ? 100 : random.below(12) / 4;
           const maxWaitUs = 1000 * random.pick([0, 0, 1, 50, Number.POSITIVE_INFINITY]);
           return random.pick<(bucket: RemoteBucket) => Promise<unknown>>([
-            (bucket: RemoteBucket) => bucket.decide(n).then(decisionOf),
+            (bucket: RemoteBucket) => bucket.decide(n),
             (bucket: RemoteBucket) => bucket.tryTake(n),
             (bucket: RemoteBucket) => bucket.acquire(n, maxWaitUs).then(({ waitUs }) => waitUs),
           ]);

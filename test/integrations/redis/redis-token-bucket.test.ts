@@ -44,6 +44,15 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
       expect(ours.refused + theirs.refused).toBe(11);
     });
 
+    test('counts every call for more than the burst as refused', async () => {
+      const bucket = create();
+      for (const call of [bucket.acquire(11), bucket.reserve(11), bucket.wait(11)]) {
+        await expect(call).rejects.toMatchObject({ code: 'ERR_EXCEEDS_BURST' });
+      }
+      expect(await bucket.tryConsume(11)).toBe(false);
+      expect(bucket.stats()).toMatchObject({ calls: 4, admitted: 0, refused: 4 });
+    });
+
     test('takes available tokens, and takes back unused ones', async () => {
       const bucket = create();
       expect(await bucket.tryConsume(3.5)).toBe(true);
