@@ -49,7 +49,27 @@ export function textOf({ th, rv, rest }: SamplingState): string {
   return members.join(';');
 }
 
-/** The tracestate with this entry; undefined if both are empty. */
+/** The limits of a whole tracestate: one beyond them may be dropped by whoever receives it. */
+const MOST_MEMBERS = 32;
+const MOST_LENGTH = 512;
+/** Members above this length go first: https://www.w3.org/TR/trace-context/#tracestate-limits */
+const LONG = 128;
+
+/** Removes other members than the one just set, which is the first, until the limits hold. */
+function fitted(traceState: TraceState): TraceState {
+  let members = traceState.serialize().split(',');
+  let fitting = traceState;
+  for (;;) {
+    const isLong = members.join(',').length > MOST_LENGTH;
+    if (!isLong && members.length <= MOST_MEMBERS) return fitting;
+    const long = isLong ? members.slice(1).find(({ length }) => length > LONG) : undefined;
+    const removed = long ?? members.at(-1);
+    members = members.filter((member) => member !== removed);
+    fitting = fitting.unset(`${removed}`.replace(/=.*/, ''));
+  }
+}
+
+/** The tracestate with this entry, within the limits; undefined if both are empty. */
 export function writeState(
   traceState: TraceState | undefined,
   state: SamplingState,
@@ -57,5 +77,5 @@ export function writeState(
   const entry = textOf(state);
   if (traceState === undefined)
     return entry === '' ? undefined : createTraceState(`${KEY}=${entry}`);
-  return entry === '' ? traceState.unset(KEY) : traceState.set(KEY, entry);
+  return entry === '' ? traceState.unset(KEY) : fitted(traceState.set(KEY, entry));
 }
