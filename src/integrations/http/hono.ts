@@ -23,6 +23,8 @@ export interface HonoContext extends AddressedContext {
     readonly raw: {
       /** Missing on some platforms. */
       readonly signal?: AbortSignal;
+      /** Such as `HEAD`, whose response is sent without its body. */
+      readonly method?: string;
     };
   };
   /** Creates a response with the fields set so far. */
@@ -69,8 +71,11 @@ async function answered(
     throw error;
   }
   const { res } = context;
-  const { signal } = context.req.raw;
-  context.res = heldResponse(res, () => ended(signal?.aborted ? undefined : res.status));
+  const { signal, method } = context.req.raw;
+  const end = () => ended(signal?.aborted ? undefined : res.status);
+  // Hono drops the body of a response to HEAD, unread.
+  if (method === 'HEAD') end();
+  else context.res = heldResponse(res, end);
 }
 
 function put(context: HonoContext, fields: Fields): void {

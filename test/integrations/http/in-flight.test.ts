@@ -325,7 +325,9 @@ test('hono without its Node.js server holds a permit until the body has ended', 
   expect((await app.request('/empty')).status).toBe(204);
   await expect(async () => app.request('/fails')).rejects.toBe('no error');
   await areBack(semaphore);
-  expect(ends).toEqual([200, 204, 500]);
+  expect((await app.request('/stream', { method: 'HEAD' })).body).toBe(null);
+  expect(semaphore.inUse()).toBe(0);
+  expect(ends).toEqual([200, 204, 500, 200]);
 
   const leave = new AbortController();
   const held = await app.request('/stream', { signal: leave.signal });
