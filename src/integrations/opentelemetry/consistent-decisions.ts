@@ -12,11 +12,19 @@ import {
   trace,
 } from '@opentelemetry/api';
 import { checkChoice } from '../../options.ts';
-import { changed, DROP, FOLLOWED, kept } from './results.ts';
+import {
+  changed,
+  DIGITS,
+  DROP,
+  FOLLOWED,
+  integerOf,
+  kept,
+  reaches,
+  readState,
+  type SamplingState,
+} from './results.ts';
 import { type ConsistentSamplerOptions, type OperationOf, operationOf } from './sampler-options.ts';
 import { COUNTED, REFUSED, type SharedSampling, UNMET } from './shared-sampling.ts';
-import { DIGITS, integerOf, reaches } from './threshold.ts';
-import { readState, type SamplingState } from './trace-state.ts';
 
 /** A composable sampler's part in a decision, as defined by `@opentelemetry/sampler-composite`. */
 export interface SamplingIntent {
@@ -41,6 +49,9 @@ const REFUSED_INTENT: SamplingIntent = /* @__PURE__ */ Object.freeze({
 
 const NO_ATTRIBUTES: Attributes = /* @__PURE__ */ Object.freeze({});
 
+/** Where all operations share one limit. */
+const anyOperation: OperationOf = () => '';
+
 /**
  * Decides as defined by OpenTelemetry's probability sampling: compares the trace's randomness with
  * a threshold, and records the threshold in the tracestate of kept spans.
@@ -62,7 +73,8 @@ export abstract class ConsistentDecisions implements Sampler {
     this.#follows = checkChoice('children', children, ['follow', 'decide']) === 'follow';
     checkChoice('randomness', randomness, ['trace-id', 'explicit']);
     this.#isExplicit = randomness === 'explicit';
-    this.#operationOf = operationOf(operation);
+    const named = operationOf(operation);
+    this.#operationOf = sampling.isPerOperation ? named : anyOperation;
   }
 
   /** Decides on a span. The SDK calls this when a span starts. */
@@ -77,49 +89,27 @@ export abstract class ConsistentDecisions implements Sampler {
     const parent = context === ROOT_CONTEXT ? undefined : trace.getSpanContext(context);
     const isRoot = parent === undefined || !isSpanContextValid(parent);
     if (!isRoot && this.#follows) return followed(parent);
-    const operation = this.#sampling.isPerOperation
-      ? this.#operationOf(context, spanName, spanKind, attributes)
-      : '';
-    return isRoot ? this.#root(traceId, operation) : this.#child(parent, traceId, operation);
+    const operation = this.#operationOf(context, spanName, spanKind, attributes);
+    if (isRoot && !this.#isExplicit) return this.#root(traceId, operation);
+    const traceState = isRoot ? undefined : parent.traceState;
+    const state: SamplingState = isRoot ? { rv: randomDigits(), rest: [] } : readState(traceState);
+    const sampling = this.#sampling;
+    // Records in the tracestate the threshold or its absence.
+    if (sampling.decide(state.rv ?? traceId, operation) < COUNTED) {
+      return { ...DROP, ...changed(traceState, { ...state, th: undefined }) };
+    }
+    return kept(sampling.attributes, traceState, { ...state, th: sampling.th });
   }
 
   #root(traceId: string, operation: string): SamplingResult {
-    if (this.#isExplicit) return this.#explicit(operation);
     const sampling = this.#sampling;
-    if (sampling.decide(traceId, traceId.length - DIGITS, operation) < COUNTED) return DROP;
+    if (sampling.decide(traceId, operation) < COUNTED) return DROP;
     const { th, attributes } = sampling;
     if (this.#kept?.attributes !== attributes || th !== this.#keptTh) {
       this.#kept = kept(attributes, undefined, { th, rest: [] });
       this.#keptTh = th;
     }
     return this.#kept;
-  }
-
-  #explicit(operation: string): SamplingResult {
-    const rv = randomDigits();
-    return this.#decide(undefined, { rv, rest: [] }, rv, 0, operation);
-  }
-
-  #child({ traceState }: SpanContext, traceId: string, operation: string): SamplingResult {
-    const state = readState(traceState);
-    return state.rv === undefined
-      ? this.#decide(traceState, state, traceId, traceId.length - DIGITS, operation)
-      : this.#decide(traceState, state, state.rv, 0, operation);
-  }
-
-  /** Decides by randomness, and records in the tracestate the threshold or its absence. */
-  #decide(
-    traceState: SpanContext['traceState'],
-    state: SamplingState,
-    randomness: string,
-    from: number,
-    operation: string,
-  ): SamplingResult {
-    const sampling = this.#sampling;
-    if (sampling.decide(randomness, from, operation) < COUNTED) {
-      return { ...DROP, ...changed(traceState, { ...state, th: undefined }) };
-    }
-    return kept(sampling.attributes, traceState, { ...state, th: sampling.th });
   }
 
   /**
@@ -135,16 +125,11 @@ export abstract class ConsistentDecisions implements Sampler {
     attributes: Attributes = NO_ATTRIBUTES,
   ): SamplingIntent {
     const sampling = this.#sampling;
-    const operation = sampling.isPerOperation
-      ? this.#operationOf(context, spanName, spanKind, attributes)
-      : '';
+    const operation = this.#operationOf(context, spanName, spanKind, attributes);
     const { rv } = readState(trace.getSpanContext(context)?.traceState);
-    const verdict =
-      rv === undefined
-        ? sampling.decide(traceId, traceId.length - DIGITS, operation)
-        : sampling.decide(rv, 0, operation);
+    const verdict = sampling.decide(rv ?? traceId, operation);
     if (verdict === REFUSED) return REFUSED_INTENT;
-    if (verdict === UNMET) return this.#unmetIntent(sampling.unmet.integer);
+    if (verdict === UNMET) return this.#unmetIntent(integerOf(sampling.unmet.text));
     const { th } = sampling;
     // The composite may compare an unreliable threshold with other randomness: make it keep the
     // span.
@@ -171,10 +156,9 @@ function followed({ traceFlags, traceState, traceId }: SpanContext): SamplingRes
   const state = readState(traceState);
   const { th, rv } = state;
   if (th === undefined) return FOLLOWED;
-  const isMet =
-    rv === undefined ? reaches(traceId, traceId.length - DIGITS, th) : reaches(rv, 0, th);
+  if (reaches(rv ?? traceId, th)) return FOLLOWED;
   // Erased, as the specification requires: the parent was not kept by the probability it states.
-  return isMet ? FOLLOWED : { ...FOLLOWED, ...changed(traceState, { ...state, th: undefined }) };
+  return { ...FOLLOWED, ...changed(traceState, { ...state, th: undefined }) };
 }
 
 /** 56 random bits, from two draws of 28. */

@@ -14,7 +14,7 @@ import { Region } from '../../memory/region.ts';
 import { memoryOf } from '../../memory/shared-memory.ts';
 import type { Clock } from '../../time/clock.ts';
 import { Minima } from './minima.ts';
-import { attributesOf } from './results.ts';
+import { attributesOf, Threshold } from './results.ts';
 import {
   burstOf,
   checkChange,
@@ -24,7 +24,6 @@ import {
   type SamplerOptions,
   type SamplerStats,
 } from './sampler-options.ts';
-import { Threshold } from './threshold.ts';
 
 // Verdicts on a span.
 
@@ -182,10 +181,10 @@ export class SharedSampling {
   }
 
   /**
-   * Decides on an arriving span by the 14 hexadecimal digits of `text` at `from`. Reads the clock
-   * to check whether the threshold is still in force.
+   * Decides on an arriving span by its randomness, the last 14 hexadecimal digits of `text`. Reads
+   * the clock to check whether the threshold is still in force.
    */
-  decide(text: string, from: number, operation: string): number {
+  decide(text: string, operation: string): number {
     const policy = this.#policy;
     if (policy?.hasChanged()) this.#forget();
     this.#arrived++;
@@ -201,7 +200,7 @@ export class SharedSampling {
         ({ threshold, attributes } = chance);
       }
     }
-    if (threshold.isMet(text, from)) return this.#admit(threshold, attributes, operation);
+    if (threshold.isMet(text)) return this.#admit(threshold, attributes, operation);
     this.unmet = threshold;
     return this.#atLeast(operation, UNMET);
   }
@@ -229,7 +228,7 @@ export class SharedSampling {
     if (!minima.take(operation, this.#bucket)) return otherwise;
     this.#renew(this.#clock.now());
     this.th = undefined;
-    this.attributes = attributesOf('lowerbound', minima.limit.minimum);
+    this.attributes = attributesOf('lowerbound', minima.limit.rate);
     return UNCOUNTED;
   }
 

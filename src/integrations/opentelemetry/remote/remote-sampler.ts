@@ -38,8 +38,8 @@ function obey({ board, sampling, settings }: Shared, strategy: Strategy): void {
   board.checkRoom(text);
   const rate = Math.min(strategy.rate ?? settings.rate, settings.rate);
   const burst = Math.min(burstOf(rate, undefined), settings.burst);
-  const minimum = strategy.minimum > 0 ? minimumLimit(strategy.minimum, undefined) : {};
-  sampling.reconfigure({ rate, burst, ...minimum });
+  const least = minimumLimit(strategy.minimum || NO_MINIMUM, undefined);
+  sampling.reconfigure({ rate, burst, minimum: least.rate, minimumBurst: least.burst });
   board.write(text);
 }
 
