@@ -3,7 +3,7 @@ import type { Context } from 'hono';
 import type { Decision } from '../../limiters/state.ts';
 import { checkPeer } from '../../peers.ts';
 import { heldResponse } from '../fetch/held-response.ts';
-import { type AddressedContext, addressKey } from './address-key.ts';
+import type { AddressedContext } from './address-key.ts';
 import type { Fields } from './fields.ts';
 import { Gate } from './gate.ts';
 import { type Ended, untilEnd } from './in-flight.ts';
@@ -100,7 +100,7 @@ export function honoMiddleware<OwnContext extends HonoContext = Context>(
   options: HonoLimitOptions<OwnContext>,
 ): HonoMiddleware {
   checkPeer('zerotime/http', 'hono');
-  const gate = new Gate<OwnContext>(options, addressKey());
+  const gate = new Gate<OwnContext>(options);
   const { handler } = options;
   const middleware = async (context: OwnContext, next: () => Promise<void>) =>
     gate.judge(context, async (ruling) => {
