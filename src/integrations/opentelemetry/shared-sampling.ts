@@ -13,7 +13,7 @@ import { readFields } from '../../memory/handle.ts';
 import { Region } from '../../memory/region.ts';
 import { memoryOf } from '../../memory/shared-memory.ts';
 import type { Clock } from '../../time/clock.ts';
-import { Minima } from './minima.ts';
+import { Minima, type SpanLimit } from './minima.ts';
 import { attributesOf, Threshold } from './results.ts';
 import {
   burstOf,
@@ -54,10 +54,7 @@ export interface Policy {
 }
 
 /** The inputs of a probability. */
-interface Measured {
-  /** The limit: spans per second, and spans at once. */
-  readonly rate: number;
-  readonly burst: number;
+interface Measured extends SpanLimit {
   /** Tokens in the bucket. */
   readonly balance: number;
   /** The arrival rate. */
@@ -103,12 +100,11 @@ export class SharedSampling {
   #arrived = 0;
   #dueUs = Number.NEGATIVE_INFINITY;
   /** This thread's copy of the limit: reading the limit costs more than a decision. */
-  #limit = { rate: 0, burst: 0 };
+  #limit: SpanLimit = { rate: 0, burst: 0 };
   #limitDueUs = Number.NEGATIVE_INFINITY;
   /** The limit's threshold in this thread. */
   readonly #threshold = new Threshold();
   #attributes: Attributes = attributesOf('ratelimiting', 0);
-  #attributesRate = 0;
   /** Whether decisions depend on the operation. */
   readonly isPerOperation: boolean;
   /** The threshold that the last span did not reach. */
@@ -217,7 +213,7 @@ export class SharedSampling {
     // The bucket has changed, so renew the threshold.
     this.#renew(this.#clock.now());
     if (!isAdmitted) return REFUSED;
-    this.attributes = attributes ?? this.#byLimit();
+    this.attributes = attributes ?? this.#attributes;
     return this.th === undefined ? UNCOUNTED : COUNTED;
   }
 
@@ -232,21 +228,15 @@ export class SharedSampling {
     return UNCOUNTED;
   }
 
-  #byLimit(): Attributes {
-    const { rate } = this.#limit;
-    if (rate !== this.#attributesRate) {
-      this.#attributesRate = rate;
-      this.#attributes = attributesOf('ratelimiting', rate);
-    }
-    return this.#attributes;
-  }
-
   #renew(nowUs: number): void {
     const perSecond = this.#arrivals.add(nowUs, this.#arrived);
     this.#arrived = 0;
     this.#dueUs = nowUs + this.#reportUs;
     if (nowUs >= this.#limitDueUs) {
-      this.#limit = this.#readLimit();
+      const limit = this.#readLimit();
+      const isSame = limit.rate === this.#limit.rate;
+      if (!isSame) this.#attributes = attributesOf('ratelimiting', limit.rate);
+      this.#limit = limit;
       this.#limitDueUs = this.#dueUs;
     }
     this.#threshold.set(this.#probability(this.#limit, perSecond));
@@ -259,12 +249,12 @@ export class SharedSampling {
     this.#minima?.forget();
   }
 
-  #readLimit(): { readonly rate: number; readonly burst: number } {
+  #readLimit(): SpanLimit {
     const { rate, burst } = this.#bucket;
     return { rate, burst };
   }
 
-  #probability(limit: { readonly rate: number; readonly burst: number }, perSecond: number) {
+  #probability(limit: SpanLimit, perSecond: number) {
     return probabilityOf({ ...limit, balance: this.#bucket.balance(), perSecond });
   }
 
