@@ -93,12 +93,10 @@ export function rateLimitedFetch(options: RateLimitedFetchOptions): typeof fetch
       const response = await send(input, init);
       const { status, headers } = response;
       const retryAfter = headers.get('retry-after') ?? undefined;
-      turns.heed(key, { status, retryAfter, date: headers.get('date') ?? undefined });
-      turn.answered(status);
-      return heldResponse(response, () => turn.release());
+      turn.answered({ status, retryAfter, date: headers.get('date') ?? undefined });
+      return heldResponse(response, () => turn.ended());
     } catch (error) {
-      turn.failed(error);
-      turn.release();
+      turn.ended([error]);
       throw error;
     }
   };

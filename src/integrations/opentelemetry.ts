@@ -3,8 +3,10 @@
 
 import { checkPeer } from '../peers.ts';
 
-export type { SamplingIntent } from './opentelemetry/consistent-decisions.ts';
-export { ConsistentRateLimitingSampler } from './opentelemetry/consistent-sampler.ts';
+export {
+  ConsistentRateLimitingSampler,
+  type SamplingIntent,
+} from './opentelemetry/consistent-sampler.ts';
 export type { MinimaHandle } from './opentelemetry/minima.ts';
 export { RateLimitingSampler, type SpanLimiter } from './opentelemetry/rate-limiting-sampler.ts';
 export type {

@@ -72,19 +72,10 @@ export function rateLimit(options: RateLimitOptions): Dispatcher.DispatcherCompo
     const key = keyOf(request);
     const pending = new Pending(handler);
     const send = (turn: Turn) => {
-      const ended = (error?: readonly [unknown]) => {
-        if (error !== undefined) turn.failed(error[0]);
-        turn.release();
-      };
-      const answered = (answer: Parameters<Turns['heed']>[1]) => {
-        turn.answered(answer.status);
-        turns.heed(key, answer);
-      };
-      const started = (abort: (reason: Error) => void) => pending.started(abort);
       try {
-        return dispatch(request, watched(handler, { started, answered, ended }));
+        return dispatch(request, watched(handler, pending, turn));
       } catch (error) {
-        ended([error]);
+        turn.ended([error]);
         throw error;
       }
     };

@@ -2,10 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Request, Response } from 'express';
 import type { Decision } from '../../limiters/state.ts';
 import { checkPeer } from '../../peers.ts';
-import { addressKey } from './address-key.ts';
-import { answerWith, put } from './answer.ts';
 import { Gate } from './gate.ts';
-import { untilEnd } from './in-flight.ts';
+import { judged } from './node.ts';
 import type { RequestLimitOptions } from './options.ts';
 
 /** A request of express, or of another server with the same middleware signature. */
@@ -59,27 +57,17 @@ export function expressMiddleware<
   OwnResponse extends ServerResponse = Response,
 >(options: ExpressLimitOptions<OwnRequest, OwnResponse>): ExpressMiddleware {
   checkPeer('zerotime/http', 'express');
-  const gate = new Gate<OwnRequest>(options, addressKey());
+  const gate = new Gate<OwnRequest>(options);
   const { handler } = options;
   const middleware = (
     request: OwnRequest,
     response: OwnResponse,
     next: (error?: unknown) => void,
   ) => {
-    const settled = gate.judge(request, (ruling) => {
-      if ('passes' in ruling) {
-        if (ruling.ended) untilEnd(request, response, ruling.ended);
-        put(response, ruling.passes);
-        next();
-        return undefined;
-      }
-      if ('error' in ruling) {
-        next(ruling.error);
-        return undefined;
-      }
-      const handled =
-        handler && ((decision: Decision) => handler(request, response, next, decision));
-      return answerWith(response, ruling.answer, handled);
+    const settled = judged(gate, request, response, {
+      pass: () => void next(),
+      fail: (error) => void next(error),
+      handle: handler && ((decision) => handler(request, response, next, decision)),
     });
     // Express 4 ignores promises. Without an error, `next` would let the request pass.
     if (settled instanceof Promise) {

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Decision } from '../../limiters/state.ts';
 import { checkPeer } from '../../peers.ts';
-import { type AddressedRequest, addressKey } from './address-key.ts';
+import type { AddressedRequest } from './address-key.ts';
 import type { Fields } from './fields.ts';
 import { Gate } from './gate.ts';
 import { untilEnd } from './in-flight.ts';
@@ -70,7 +70,7 @@ export function fastifyHook<
   Reply extends RepliedTo = FastifyReply,
 >(options: FastifyLimitOptions<Request, Reply>): FastifyHook {
   checkPeer('zerotime/http', 'fastify');
-  const gate = new Gate<Request>(options, addressKey());
+  const gate = new Gate<Request>(options);
   const { handler } = options;
   const hook = async (request: Request, reply: Reply) =>
     gate.judge(request, async (ruling) => {

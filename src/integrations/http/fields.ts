@@ -6,7 +6,10 @@ import type { RequestLimits } from './options.ts';
 export type Fields = Readonly<Record<string, string | undefined>>;
 
 /** The options for the fields of a middleware. */
-export type FieldFormat = Pick<RequestLimits<object>, 'headers' | 'legacyHeaders' | 'policy'>;
+export type FieldFormat = Pick<
+  RequestLimits<object>,
+  'headers' | 'legacyHeaders' | 'policy' | 'windowMs'
+>;
 
 /** What one middleware of a chain decided on a request. */
 interface Decided {
@@ -69,7 +72,10 @@ function currentFields(all: readonly Decided[]): Fields {
   const refused = refusals.length > 0 && { allowed: false, retryAfterMs };
   const each = all.map(({ decision, names, format }) => ({
     // A refusal shortens the times of all policies to its Retry-After.
-    fields: rateLimitHeaders({ ...decision, ...refused }, { ...format.policy, policy: names }),
+    fields: rateLimitHeaders(
+      { ...decision, ...refused },
+      { policy: names, ...(format.windowMs !== undefined && { windowMs: format.windowMs }) },
+    ),
     isShown: format.headers,
   }));
   const shown = each.filter(({ isShown }) => isShown).map(({ fields }) => fields);
@@ -97,7 +103,7 @@ export function fieldsOf(
   format: FieldFormat,
 ): { readonly fields: Fields; readonly names: readonly string[] } {
   const earlier = decisions.get(request) ?? [];
-  const names = unused(namesOf(decision, format.policy.policy ?? 'default'), earlier);
+  const names = unused(namesOf(decision, format.policy ?? 'default'), earlier);
   const all = [...earlier, { decision, names, format, resetAtMs: Date.now() + decision.resetMs }];
   const fields = { ...currentFields(all), ...legacyFields(all) };
   decisions.set(request, all);

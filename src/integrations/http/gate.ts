@@ -1,10 +1,9 @@
 import { RateLimitError } from '../../errors.ts';
-import type { Key } from '../../kernel/keyed/hash.ts';
 import { drop, type Permit } from '../../limiters/permit.ts';
 import { checkDecision, type Decision } from '../../limiters/state.ts';
 import { shown } from '../../options.ts';
 import { Reports } from '../callbacks/reports.ts';
-import { type Answer, failure, refusal } from './answer.ts';
+import { type AddressedContext, type AddressedRequest, addressKey } from './address-key.ts';
 import { type Fields, fieldsOf } from './fields.ts';
 import { type Ended, Entry } from './in-flight.ts';
 import {
@@ -14,13 +13,67 @@ import {
   type Taken,
 } from './options.ts';
 
+/** A response sent instead of the handler's. */
+interface Answer {
+  readonly status: 429 | 500 | 503;
+  /** All fields but `Content-Type`. */
+  readonly fields: Fields;
+  readonly contentType: string;
+  readonly body: string;
+  /** Undefined unless the request exceeds its limit, or no permit was free. */
+  readonly decision?: Decision;
+}
+
+const TEXT = 'text/plain; charset=utf-8';
+const PROBLEM = 'application/problem+json';
+/** The draft registers this problem type with IANA. */
+const QUOTA_EXCEEDED = 'https://iana.org/assignments/http-problem-types#quota-exceeded';
+
+/** The response to a request that exceeds its limit; `names` are those of the limit's policies. */
+function refusal(
+  decision: Decision,
+  { fields, names }: { readonly fields: Fields; readonly names: readonly string[] },
+  problemJson: boolean,
+): Answer {
+  const status = 429;
+  if (!problemJson) {
+    return { status, fields, contentType: TEXT, body: 'Too many requests\n', decision };
+  }
+  const { retryAfterMs, limits = [{ retryAfterMs }] } = decision;
+  const body = JSON.stringify({
+    type: QUOTA_EXCEEDED,
+    title: 'Request cannot be satisfied as assigned quota has been exceeded',
+    status,
+    'violated-policies': names.filter((_, i) => (limits[i]?.retryAfterMs ?? 0) > 0),
+  });
+  return { status, fields, contentType: PROBLEM, body, decision };
+}
+
+const FAILURES = {
+  500: { title: 'Internal Server Error', text: 'Internal server error\n' },
+  503: { title: 'Service Unavailable', text: 'Service unavailable\n' },
+} as const;
+
+/** The response if the limiter fails (503) or a function of the options does (500). */
+function failure(status: 500 | 503, problemJson: boolean): Answer {
+  const { title, text } = FAILURES[status];
+  if (!problemJson) return { status, fields: {}, contentType: TEXT, body: text };
+  const body = JSON.stringify({ type: 'about:blank', title, status });
+  return { status, fields: {}, contentType: PROBLEM, body };
+}
+
+/** The ruling on a request that does not pass. */
+export interface Refused {
+  readonly answer: Answer;
+}
+
 /**
  * The ruling on a request: it passes, its response gets these fields, and its end must be told; it
  * gets this response; or it fails with the error of a function of the options, which is never falsy.
  */
 export type Ruling =
   | { readonly passes: Fields; readonly ended?: Ended }
-  | { readonly answer: Answer }
+  | Refused
   | { readonly error: unknown };
 
 const PASSES: Ruling = { passes: {} };
@@ -35,13 +88,13 @@ function thrown(error: unknown): Ruling {
 }
 
 /** Limits the requests of a framework. */
-export class Gate<Request extends object> {
+export class Gate<Request extends AddressedRequest | AddressedContext> {
   readonly #limits: RequestLimits<Request>;
   readonly #reports = new Reports('the limiter of requests failed');
 
   /** @throws TypeError, RangeError for an invalid option. */
-  constructor(options: RequestLimitOptions<Request>, keyOf: (request: Request) => Key) {
-    this.#limits = checkRequestLimit(options, keyOf);
+  constructor(options: RequestLimitOptions<Request>) {
+    this.#limits = checkRequestLimit(options, addressKey());
   }
 
   /**
@@ -128,14 +181,14 @@ export class Gate<Request extends object> {
     // Misuse, such as half a token of a window, is no failure of the limiter: it never passes.
     if (error instanceof RangeError || error instanceof TypeError) return thrown(error);
     this.#report(error, request);
-    const { isOpen, problemJson } = this.#limits;
-    return isOpen ? PASSES : { answer: failure(503, problemJson) };
+    const { fail, problemJson } = this.#limits;
+    return fail === 'open' ? PASSES : { answer: failure(503, problemJson) };
   }
 
-  /** The response to a request whose error has no handler in the framework. */
-  failed(error: unknown, request: Request): Answer {
+  /** The ruling on a request whose error has no handler in the framework. */
+  failed(error: unknown, request: Request): Refused {
     this.#report(error, request);
-    return failure(500, this.#limits.problemJson);
+    return { answer: failure(500, this.#limits.problemJson) };
   }
 
   #report(error: unknown, request: Request): void {

@@ -1,10 +1,8 @@
 import type { WhenFull } from '../../kernel/constants.ts';
-import { openKeyedCell } from '../../kernel/keyed/cell.ts';
-import { openKeyed } from '../../kernel/keyed/host.ts';
 import { checkOptions } from '../../known-options.ts';
 import { KeyedFixedWindow } from '../../limiters/keyed-fixed-window.ts';
-import { checkTable, KeyedTable, TableKey } from '../../limiters/keyed-table.ts';
-import { checkShared, clockCell, find } from '../../limiters/opening.ts';
+import { checkTable } from '../../limiters/keyed-table.ts';
+import { checkShared, clockCell } from '../../limiters/opening.ts';
 import type { Region } from '../../limiters/region.ts';
 import { TokenBucket } from '../../limiters/token-bucket.ts';
 import { checkNumber, shown } from '../../options.ts';
@@ -109,7 +107,6 @@ export class HitCounts {
 export class HitWindow {
   readonly #window: KeyedFixedWindow;
   readonly #era: () => number;
-  #table: KeyedTable | undefined;
 
   constructor(window: KeyedFixedWindow, era: () => number) {
     this.#window = window;
@@ -141,13 +138,8 @@ export class HitWindow {
   /** Removes one hit, if the client has any in this window. */
   unhit(client: string): void {
     // Keyed windows have no `returnTokens`. This is exact only if the hit was in the same window.
-    this.#table ??= new KeyedTable(
-      this,
-      find('keyed-fixed-window', this.#window.handle, openKeyedCell),
-      openKeyed,
-    );
-    const at = new TableKey(this.#table).turn(this.#key(client));
-    at.seek().returnTokens(this.#table.clock.now(), 1);
+    const { at } = this.#window.for(this.#key(client));
+    at.seek().returnTokens(at.table.clock.now(), 1);
   }
 
   forget(client: string): void {

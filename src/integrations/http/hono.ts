@@ -3,7 +3,7 @@ import type { Context } from 'hono';
 import type { Decision } from '../../limiters/state.ts';
 import { checkPeer } from '../../peers.ts';
 import { heldResponse } from '../fetch/held-response.ts';
-import { type AddressedContext, addressKey } from './address-key.ts';
+import type { AddressedContext } from './address-key.ts';
 import type { Fields } from './fields.ts';
 import { Gate } from './gate.ts';
 import { type Ended, untilEnd } from './in-flight.ts';
@@ -23,6 +23,8 @@ export interface HonoContext extends AddressedContext {
     readonly raw: {
       /** Missing on some platforms. */
       readonly signal?: AbortSignal;
+      /** Such as `HEAD`, whose response is sent without its body. */
+      readonly method?: string;
     };
   };
   /** Creates a response with the fields set so far. */
@@ -69,8 +71,11 @@ async function answered(
     throw error;
   }
   const { res } = context;
-  const { signal } = context.req.raw;
-  context.res = heldResponse(res, () => ended(signal?.aborted ? undefined : res.status));
+  const { signal, method } = context.req.raw;
+  const end = () => ended(signal?.aborted ? undefined : res.status);
+  // Hono drops the body of a response to HEAD, unread.
+  if (method === 'HEAD') end();
+  else context.res = heldResponse(res, end);
 }
 
 function put(context: HonoContext, fields: Fields): void {
@@ -95,7 +100,7 @@ export function honoMiddleware<OwnContext extends HonoContext = Context>(
   options: HonoLimitOptions<OwnContext>,
 ): HonoMiddleware {
   checkPeer('zerotime/http', 'hono');
-  const gate = new Gate<OwnContext>(options, addressKey());
+  const gate = new Gate<OwnContext>(options);
   const { handler } = options;
   const middleware = async (context: OwnContext, next: () => Promise<void>) =>
     gate.judge(context, async (ruling) => {

@@ -83,20 +83,14 @@ export interface RequestLimitOptions<Request> extends HeaderOptions {
 /** What a request took, or why it took nothing. */
 export type Taken = Decision | Promise<Decision> | Entry;
 
+type WithDefault = 'outcomeOf' | 'fail' | 'headers' | 'legacyHeaders' | 'problemJson';
+
 /** {@link RequestLimitOptions}, checked. */
-export interface RequestLimits<Request> {
-  /** Calls the functions of the options. The function that it returns takes the tokens. */
-  readonly taking: (request: Request) => () => Taken;
-  readonly outcomeOf: (request: Request, status: number | undefined) => CallOutcome;
-  readonly skip: ((request: Request) => boolean) | undefined;
-  readonly onLimit: ((request: Request, decision: Decision) => void) | undefined;
-  readonly onError: ((error: unknown, request: Request) => void) | undefined;
-  readonly isOpen: boolean;
-  readonly headers: boolean;
-  readonly legacyHeaders: boolean;
-  readonly problemJson: boolean;
-  readonly policy: HeaderOptions;
-}
+export type RequestLimits<Request> = RequestLimitOptions<Request> &
+  Required<Pick<RequestLimitOptions<Request>, WithDefault>> & {
+    /** Calls the functions of the options. The function that it returns takes the tokens. */
+    readonly taking: (request: Request) => () => Taken;
+  };
 
 const REQUEST_LIMIT_OPTIONS = {
   limiter: true,
@@ -191,7 +185,7 @@ function countOf(limiter: object): number | undefined {
 }
 
 /** Lets `rateLimitHeaders` check these options before the first request. */
-function checkPolicy({ limiter, policy, windowMs }: RequestLimitOptions<never>): HeaderOptions {
+function checkPolicy({ limiter, policy, windowMs }: RequestLimitOptions<never>): void {
   const given = {
     ...(policy !== undefined && { policy }),
     ...(windowMs !== undefined && { windowMs }),
@@ -201,7 +195,6 @@ function checkPolicy({ limiter, policy, windowMs }: RequestLimitOptions<never>):
   const count = countOf(limiter) ?? several?.length ?? 1;
   const limits = count === 1 ? undefined : Array.from({ length: count }, () => state);
   rateLimitHeaders({ ...state, allowed: true, ...(limits && { limits }) }, given);
-  return given;
 }
 
 /** @throws TypeError, RangeError for an invalid option. */
@@ -214,18 +207,16 @@ export function checkRequestLimit<Request>(
   for (const name of FUNCTIONS) {
     if (given[name] !== undefined) checkFunction(name, given[name]);
   }
-  const { fail = 'closed', skip, onLimit, onError } = options;
-  checkChoice('fail', fail, ['open', 'closed']);
+  const { fail = 'closed', outcomeOf = (_, status) => outcomeOfResponse(status) } = options;
+  const taking = takingBy(options, defaultKey);
+  checkPolicy(options);
   return {
-    taking: takingBy(options, defaultKey),
-    skip,
-    onLimit,
-    onError,
-    outcomeOf: options.outcomeOf ?? ((_, status) => outcomeOfResponse(status)),
-    isOpen: fail === 'open',
+    ...options,
+    taking,
+    outcomeOf,
+    fail: checkChoice('fail', fail, ['open', 'closed']),
     headers: checkFlag('headers', options.headers, true),
     legacyHeaders: checkFlag('legacyHeaders', options.legacyHeaders, false),
     problemJson: checkFlag('problemJson', options.problemJson, false),
-    policy: checkPolicy(options),
   };
 }

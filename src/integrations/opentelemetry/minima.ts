@@ -3,24 +3,17 @@ import type { LimiterHandle, SharedOptions } from '../../limiters/opening.ts';
 import { TokenBucket } from '../../limiters/token-bucket.ts';
 import { readFields } from '../../memory/handle.ts';
 
-/** The minimum of each operation. */
-export interface MinimumLimit {
+/** The limit over all operations, or the minimum of each. */
+export interface SpanLimit {
   /** Spans per second. */
-  readonly minimum: number;
+  readonly rate: number;
   /** Spans at once. */
-  readonly minimumBurst: number;
+  readonly burst: number;
 }
 
 /** The minimum of each operation, and the maximum number of operations. */
-export interface MinimumOptions {
-  readonly limit: MinimumLimit;
+export interface MinimumOptions extends SpanLimit {
   readonly capacity: number;
-}
-
-/** The limit over all operations. */
-interface TotalLimit {
-  readonly rate: number;
-  readonly burst: number;
 }
 
 /** Attaches other threads to the minima of a sampler. */
@@ -38,13 +31,9 @@ const LEAST_RATE = 1e-6;
 /** Maximum number of operations that a thread remembers as out of tokens. */
 const MOST_NOTES = 4096;
 
-function togetherOf({ rate, burst }: TotalLimit): TotalLimit {
+function togetherOf({ rate, burst }: SpanLimit): SpanLimit {
   const share = rate === 0 ? 0 : Math.max(LEAST_RATE, rate * SHARE);
   return { rate: share, burst: Math.max(1, burst * SHARE) };
-}
-
-function perOperation({ minimum, minimumBurst }: MinimumLimit): TotalLimit {
-  return { rate: minimum, burst: minimumBurst };
 }
 
 /**
@@ -70,12 +59,12 @@ export class Minima {
 
   /** Buckets are checked again after `horizonUs` at the latest, because limits may change. */
   static create(
-    { limit, capacity }: MinimumOptions,
-    total: TotalLimit,
+    minimum: MinimumOptions,
+    total: SpanLimit,
     shared: SharedOptions,
     horizonUs: number,
   ): Minima {
-    const operations = KeyedTokenBucket.create({ ...perOperation(limit), ...shared, capacity });
+    const operations = KeyedTokenBucket.create({ ...minimum, ...shared });
     const together = TokenBucket.create({ ...togetherOf(total), ...shared, stats: true });
     return new Minima(operations, together, horizonUs);
   }
@@ -95,8 +84,8 @@ export class Minima {
     return { operations: this.#operations.handle, together: this.#together.handle };
   }
 
-  get limit(): MinimumLimit {
-    return { minimum: this.#operations.rate, minimumBurst: this.#operations.burst };
+  get limit(): SpanLimit {
+    return { rate: this.#operations.rate, burst: this.#operations.burst };
   }
 
   /** The number of spans kept by a minimum. */
@@ -156,8 +145,8 @@ export class Minima {
   }
 
   /** Changes the limits for all threads. */
-  reconfigure(limit: MinimumLimit, total: TotalLimit): void {
-    this.#operations.reconfigure(perOperation(limit));
+  reconfigure(minimum: SpanLimit, total: SpanLimit): void {
+    this.#operations.reconfigure(minimum);
     this.#together.reconfigure(togetherOf(total));
     this.forget();
   }

@@ -5,7 +5,7 @@ import type { KernelName } from '../../memory/handle.ts';
 import type { Region } from '../../memory/region.ts';
 import { checkNumber, shown } from '../../options.ts';
 import type { Clock } from '../../time/clock.ts';
-import type { MinimaHandle, MinimumLimit, MinimumOptions } from './minima.ts';
+import type { MinimaHandle, MinimumOptions, SpanLimit } from './minima.ts';
 
 /** Options of {@link ConsistentRateLimitingSampler.create} that apply to all threads. */
 export interface SamplerOptions {
@@ -104,10 +104,10 @@ export function burstOf(rate: number, burst: number | undefined): number {
   return checkNumber('burst', burst ?? Math.max(rate, LEAST_BURST), BURST);
 }
 
-export function minimumLimit(minimum: number, minimumBurst: number | undefined): MinimumLimit {
+export function minimumLimit(minimum: number, minimumBurst: number | undefined): SpanLimit {
   checkNumber('minimum', minimum, { min: 1e-6, max: 4e9 });
   const burst = minimumBurst ?? Math.max(1, minimum * MINIMUM_SECONDS);
-  return { minimum, minimumBurst: checkNumber('minimumBurst', burst, { min: 1 }) };
+  return { rate: minimum, burst: checkNumber('minimumBurst', burst, { min: 1 }) };
 }
 
 /** The minimum given by the options, and its number of operations. */
@@ -122,20 +122,17 @@ export function minimumOf({
     }
     return undefined;
   }
-  return { limit: minimumLimit(minimum, minimumBurst), capacity: operations ?? OPERATIONS };
+  return { ...minimumLimit(minimum, minimumBurst), capacity: operations ?? OPERATIONS };
 }
 
 /** A checked change: the limit and the minimum in force with it. */
 interface CheckedChange {
   readonly limit: Partial<Pick<SamplerOptions, 'rate' | 'burst'>>;
-  readonly minimum: MinimumLimit | undefined;
+  readonly minimum: SpanLimit | undefined;
 }
 
 /** @throws RangeError, TypeError for an invalid change, naming the field. */
-export function checkChange(
-  change: SamplerChange,
-  inForce: MinimumLimit | undefined,
-): CheckedChange {
+export function checkChange(change: SamplerChange, inForce: SpanLimit | undefined): CheckedChange {
   const { rate, burst, minimum, minimumBurst } = checkOptions(change, CHANGE, 'change');
   if (burst !== undefined) checkNumber('burst', burst, BURST);
   const limit = {
@@ -146,7 +143,7 @@ export function checkChange(
   if (inForce === undefined) {
     throw new TypeError('minimum must be omitted: the sampler was created without one');
   }
-  const next = minimumLimit(minimum ?? inForce.minimum, minimumBurst ?? inForce.minimumBurst);
+  const next = minimumLimit(minimum ?? inForce.rate, minimumBurst ?? inForce.burst);
   return { limit, minimum: next };
 }
 

@@ -13,8 +13,8 @@ import { readFields } from '../../memory/handle.ts';
 import { Region } from '../../memory/region.ts';
 import { memoryOf } from '../../memory/shared-memory.ts';
 import type { Clock } from '../../time/clock.ts';
-import { Minima } from './minima.ts';
-import { attributesOf } from './results.ts';
+import { Minima, type SpanLimit } from './minima.ts';
+import { attributesOf, Threshold } from './results.ts';
 import {
   burstOf,
   checkChange,
@@ -24,7 +24,6 @@ import {
   type SamplerOptions,
   type SamplerStats,
 } from './sampler-options.ts';
-import { Threshold } from './threshold.ts';
 
 // Verdicts on a span.
 
@@ -55,10 +54,7 @@ export interface Policy {
 }
 
 /** The inputs of a probability. */
-interface Measured {
-  /** The limit: spans per second, and spans at once. */
-  readonly rate: number;
-  readonly burst: number;
+interface Measured extends SpanLimit {
   /** Tokens in the bucket. */
   readonly balance: number;
   /** The arrival rate. */
@@ -104,12 +100,11 @@ export class SharedSampling {
   #arrived = 0;
   #dueUs = Number.NEGATIVE_INFINITY;
   /** This thread's copy of the limit: reading the limit costs more than a decision. */
-  #limit = { rate: 0, burst: 0 };
+  #limit: SpanLimit = { rate: 0, burst: 0 };
   #limitDueUs = Number.NEGATIVE_INFINITY;
   /** The limit's threshold in this thread. */
   readonly #threshold = new Threshold();
   #attributes: Attributes = attributesOf('ratelimiting', 0);
-  #attributesRate = 0;
   /** Whether decisions depend on the operation. */
   readonly isPerOperation: boolean;
   /** The threshold that the last span did not reach. */
@@ -182,10 +177,10 @@ export class SharedSampling {
   }
 
   /**
-   * Decides on an arriving span by the 14 hexadecimal digits of `text` at `from`. Reads the clock
-   * to check whether the threshold is still in force.
+   * Decides on an arriving span by its randomness, the last 14 hexadecimal digits of `text`. Reads
+   * the clock to check whether the threshold is still in force.
    */
-  decide(text: string, from: number, operation: string): number {
+  decide(text: string, operation: string): number {
     const policy = this.#policy;
     if (policy?.hasChanged()) this.#forget();
     this.#arrived++;
@@ -201,7 +196,7 @@ export class SharedSampling {
         ({ threshold, attributes } = chance);
       }
     }
-    if (threshold.isMet(text, from)) return this.#admit(threshold, attributes, operation);
+    if (threshold.isMet(text)) return this.#admit(threshold, attributes, operation);
     this.unmet = threshold;
     return this.#atLeast(operation, UNMET);
   }
@@ -218,7 +213,7 @@ export class SharedSampling {
     // The bucket has changed, so renew the threshold.
     this.#renew(this.#clock.now());
     if (!isAdmitted) return REFUSED;
-    this.attributes = attributes ?? this.#byLimit();
+    this.attributes = attributes ?? this.#attributes;
     return this.th === undefined ? UNCOUNTED : COUNTED;
   }
 
@@ -229,17 +224,8 @@ export class SharedSampling {
     if (!minima.take(operation, this.#bucket)) return otherwise;
     this.#renew(this.#clock.now());
     this.th = undefined;
-    this.attributes = attributesOf('lowerbound', minima.limit.minimum);
+    this.attributes = attributesOf('lowerbound', minima.limit.rate);
     return UNCOUNTED;
-  }
-
-  #byLimit(): Attributes {
-    const { rate } = this.#limit;
-    if (rate !== this.#attributesRate) {
-      this.#attributesRate = rate;
-      this.#attributes = attributesOf('ratelimiting', rate);
-    }
-    return this.#attributes;
   }
 
   #renew(nowUs: number): void {
@@ -247,7 +233,10 @@ export class SharedSampling {
     this.#arrived = 0;
     this.#dueUs = nowUs + this.#reportUs;
     if (nowUs >= this.#limitDueUs) {
-      this.#limit = this.#readLimit();
+      const limit = this.#readLimit();
+      const isSame = limit.rate === this.#limit.rate;
+      if (!isSame) this.#attributes = attributesOf('ratelimiting', limit.rate);
+      this.#limit = limit;
       this.#limitDueUs = this.#dueUs;
     }
     this.#threshold.set(this.#probability(this.#limit, perSecond));
@@ -260,12 +249,12 @@ export class SharedSampling {
     this.#minima?.forget();
   }
 
-  #readLimit(): { readonly rate: number; readonly burst: number } {
+  #readLimit(): SpanLimit {
     const { rate, burst } = this.#bucket;
     return { rate, burst };
   }
 
-  #probability(limit: { readonly rate: number; readonly burst: number }, perSecond: number) {
+  #probability(limit: SpanLimit, perSecond: number) {
     return probabilityOf({ ...limit, balance: this.#bucket.balance(), perSecond });
   }
 

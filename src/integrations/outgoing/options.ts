@@ -77,17 +77,8 @@ export interface OutgoingOptions {
 }
 
 /** {@link OutgoingOptions}, checked. */
-export interface Outgoing {
-  readonly limiter: OutgoingLimiter | OutgoingKeyedLimiter | undefined;
-  readonly semaphore: Semaphore | undefined;
-  readonly clock: Clock;
-  readonly timeoutMs: number;
-  readonly maxWaiting: number;
-  readonly strict: boolean;
-  readonly catchUp: boolean;
-  readonly retryAfterMs: number;
-  readonly maxRetryAfterMs: number;
-}
+export type Outgoing = OutgoingOptions &
+  Required<Omit<OutgoingOptions, 'limiter' | 'semaphore'>> & { readonly clock: Clock };
 
 export const OUTGOING_OPTIONS = {
   limiter: true,
@@ -115,15 +106,11 @@ export function checkOutgoing<T extends OutgoingOptions>(options: T, known: Know
   }
   const clock = limiter?.clock ?? semaphore?.clock;
   if (clock === undefined) throw new TypeError('options must have a limiter or a semaphore');
-  const wait = checkWait({
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
-    ...(maxWaiting === undefined ? {} : { maxWaiting }),
-    ...(strict === undefined ? {} : { strict }),
-  });
+  const { signal: _, ...wait } = checkWait({ timeoutMs, maxWaiting, strict } as WaitOptions);
   return {
     ...wait,
-    limiter,
-    semaphore,
+    ...(limiter && { limiter }),
+    ...(semaphore && { semaphore }),
     clock,
     catchUp: checkFlag('catchUp', catchUp, true),
     retryAfterMs: checkSpanMs('retryAfterMs', retryAfterMs),

@@ -40,32 +40,28 @@ export function retryAfterMs({ retryAfter, date }: Omit<Answer, 'status'>): numb
   return Math.max(0, untilMs - (Number.isNaN(sinceMs) ? Date.now() : sinceMs));
 }
 
-/** The outcome of a request for a semaphore that adapts: 429 and 503 say that it was too much. */
-function outcomeOfStatus(status: number): CallOutcome {
-  return status === 429 || status === 503 ? 'dropped' : 'ok';
-}
-
 /** The right to send one request: its token is spent, and its permit must be returned. */
 export class Turn {
   #permit: Permit | undefined;
   #outcome: CallOutcome = 'ignore';
+  readonly #heed: (answer: Answer) => void;
 
-  constructor(permit: Permit | undefined) {
+  constructor(permit: Permit | undefined, heed: (answer: Answer) => void) {
     this.#permit = permit;
+    this.#heed = heed;
   }
 
-  /** Notes the status of the response, for the outcome. */
-  answered(status: number): void {
-    this.#outcome = outcomeOfStatus(status);
+  /** Notes the response: pauses the requests of its key if it asks for that. */
+  answered(answer: Answer): void {
+    const { status } = answer;
+    // For a semaphore that adapts, these say that it was too much.
+    this.#outcome = status === 429 || status === 503 ? 'dropped' : 'ok';
+    this.#heed(answer);
   }
 
-  /** Notes that the request has failed. */
-  failed(error: unknown): void {
-    this.#outcome = outcomeOfError(error);
-  }
-
-  /** Returns the permit. Further calls have no effect. */
-  release(): void {
+  /** Returns the permit of a request that has ended, or failed. Further calls have no effect. */
+  ended(error?: readonly [unknown]): void {
+    if (error !== undefined) this.#outcome = outcomeOfError(error[0]);
     const permit = this.#permit;
     this.#permit = undefined;
     try {
@@ -106,7 +102,7 @@ export class Turns {
     if (this.#lanes.has(key) || this.#isHeld(key)) return undefined;
     const limiter = this.#limiterOf(key);
     const met = meetNow(this.#outgoing.semaphore, () => limiter?.tryConsume() !== false);
-    return met && new Turn(met[0]);
+    return met && this.#turn(key, met[0]);
   }
 
   /** Waits for a turn. Takes nothing if it fails. */
@@ -126,8 +122,12 @@ export class Turns {
     });
   }
 
+  #turn(key: MaybeKey, permit: Permit | undefined): Turn {
+    return new Turn(permit, (answer) => this.#heed(key, answer));
+  }
+
   /** Pauses the requests of a key if a response asks for it. */
-  heed(key: MaybeKey, answer: Answer): void {
+  #heed(key: MaybeKey, answer: Answer): void {
     const { clock, maxRetryAfterMs } = this.#outgoing;
     const ms = Math.min(this.#askedMs(answer), maxRetryAfterMs);
     if (ms <= 0 || this.#limiterOf(key)?.block?.(ms)) return;
@@ -168,13 +168,13 @@ export class Turns {
       this.#lanes.set(key, lane);
     }
     try {
-      return await lane.serve(signal, () => this.#turn(key, deadlineUs, signal));
+      return await lane.serve(signal, () => this.#meet(key, deadlineUs, signal));
     } finally {
       if (lane.isEmpty) this.#lanes.delete(key);
     }
   }
 
-  async #turn(key: MaybeKey, deadlineUs: number, signal: AbortSignal): Promise<Turn> {
+  async #meet(key: MaybeKey, deadlineUs: number, signal: AbortSignal): Promise<Turn> {
     const limiter = this.#limiterOf(key);
     const tokens = {
       areThere: () => this.#startUs(key) <= this.#outgoing.clock.now(),
@@ -187,7 +187,7 @@ export class Turns {
       areValid: () => !this.#isHeld(key),
       giveBack: () => limiter?.returnTokens?.(1),
     };
-    return new Turn(await meet(this.#outgoing.semaphore, tokens, signal));
+    return this.#turn(key, await meet(this.#outgoing.semaphore, tokens, signal));
   }
 
   /** Takes a token that is almost due; false if the request should look again. */

@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import type { Answer } from '../outgoing/turns.ts';
+import type { Turn } from '../outgoing/turns.ts';
 
 /** An undici handler. */
 export type Handler = Parameters<Dispatcher['dispatch']>[1];
@@ -10,51 +10,45 @@ interface Undeclared {
   onResponseStarted?(): void;
 }
 
-/** Gets notified of a request's progress. */
-export interface Watcher {
-  /** The request is about to be written. May be called more than once. */
-  started(abort: (reason: Error) => void): void;
-  answered(answer: Answer): void;
-  /** The response has ended, or failed with an error. May be called more than once. */
-  ended(error?: readonly [unknown]): void;
-}
-
 /** Whether the handler has the methods of undici 7 and 8, rather than undici 6. */
 function isModern(handler: Handler): boolean {
   return typeof handler.onRequestStart === 'function';
 }
 
-/** Wraps a handler to also notify a watcher. */
-export function watched(handler: Handler, watcher: Watcher): Handler {
-  return isModern(handler) ? modern(handler, watcher) : legacy(handler, watcher);
+/**
+ * Wraps the handler of a request that starts: its `pending` can abort it from now on, and its turn
+ * hears of the response and of the end, which may come more than once.
+ */
+export function watched(handler: Handler, pending: Pending, turn: Turn): Handler {
+  return isModern(handler) ? modern(handler, pending, turn) : legacy(handler, pending, turn);
 }
 
 function text(value: string | readonly string[] | undefined): string | undefined {
   return typeof value === 'object' ? value[0] : value;
 }
 
-function modern(handler: Handler & Undeclared, watcher: Watcher): Handler & Undeclared {
+function modern(handler: Handler & Undeclared, pending: Pending, turn: Turn): Handler & Undeclared {
   return {
     onRequestStart(controller, context) {
-      watcher.started((reason) => controller.abort(reason));
+      pending.started((reason) => controller.abort(reason));
       handler.onRequestStart?.(controller, context);
     },
     onRequestUpgrade(controller, status, headers, socket) {
-      socket.once('close', () => watcher.ended());
+      socket.once('close', () => turn.ended());
       handler.onRequestUpgrade?.(controller, status, headers, socket);
     },
     onResponseStart(controller, status, headers, message) {
       const { 'retry-after': retryAfter, date } = headers;
-      watcher.answered({ status, retryAfter: text(retryAfter), date: text(date) });
+      turn.answered({ status, retryAfter: text(retryAfter), date: text(date) });
       handler.onResponseStart?.(controller, status, headers, message);
     },
     onResponseData: (controller, chunk) => handler.onResponseData?.(controller, chunk),
     onResponseEnd(controller, trailers) {
-      watcher.ended();
+      turn.ended();
       handler.onResponseEnd?.(controller, trailers);
     },
     onResponseError(controller, error) {
-      watcher.ended([error]);
+      turn.ended([error]);
       handler.onResponseError?.(controller, error);
     },
     onBodySent: (size, total) => handler.onBodySent?.(size, total),
@@ -69,29 +63,29 @@ function field(headers: readonly Buffer[], name: string): string | undefined {
   return at < 0 ? undefined : `${headers[at + 1]}`;
 }
 
-function legacy(handler: Handler & Undeclared, watcher: Watcher): Handler & Undeclared {
+function legacy(handler: Handler & Undeclared, pending: Pending, turn: Turn): Handler & Undeclared {
   return {
     onConnect(abort: (reason?: Error) => void, ...context: []) {
-      watcher.started(abort);
+      pending.started(abort);
       handler.onConnect?.(abort, ...context);
     },
     onUpgrade(status, headers, socket) {
-      socket.once('close', () => watcher.ended());
+      socket.once('close', () => turn.ended());
       handler.onUpgrade?.(status, headers, socket);
     },
     onResponseStarted: () => handler.onResponseStarted?.(),
     onHeaders(status, headers, resume, message) {
       const answer = { retryAfter: field(headers, 'retry-after'), date: field(headers, 'date') };
-      watcher.answered({ status, ...answer });
+      turn.answered({ status, ...answer });
       return handler.onHeaders?.(status, headers, resume, message) ?? true;
     },
     onData: (chunk) => handler.onData?.(chunk) ?? true,
     onComplete(trailers) {
-      watcher.ended();
+      turn.ended();
       handler.onComplete?.(trailers);
     },
     onError(error) {
-      watcher.ended([error]);
+      turn.ended([error]);
       handler.onError?.(error);
     },
     onBodySent: (size, total) => handler.onBodySent?.(size, total),
@@ -156,7 +150,7 @@ export class Pending implements Dispatcher.DispatchController {
     else this.#handler.onConnect?.((reason) => this.abort(reason));
   }
 
-  /** Forwards aborts to the started request. */
+  /** Forwards aborts to the started request. May be called more than once. */
   started(abort: (reason: Error) => void): void {
     this.#abortStarted = abort;
     if (this.aborted) abort(this.signal.reason);

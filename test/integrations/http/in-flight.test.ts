@@ -1,7 +1,8 @@
 import { once } from 'node:events';
-import { createServer, type RequestListener, get as request, type ServerResponse } from 'node:http';
+import { createServer, type RequestListener, request, type ServerResponse } from 'node:http';
 import { connect as connectHttp2, createServer as createHttp2 } from 'node:http2';
 import { type AddressInfo, connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import fastify from 'fastify';
 import { Hono } from 'hono';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -9,6 +10,7 @@ import { allOf, type Decision, ManualClock, Semaphore, TokenBucket } from '../..
 import { fastifyPlugin, honoMiddleware, nodeListener } from '../../../src/integrations/http.ts';
 import { FRAMEWORKS, urlOf } from '../../support/frameworks.ts';
 import { get } from '../../support/http-get.ts';
+import { Random, SEED } from '../../support/random.ts';
 
 const clock = ManualClock.create();
 
@@ -23,13 +25,24 @@ async function hold(url: string): Promise<() => void> {
       response.on('error', () => undefined);
       response.once('data', () => resolve(() => void sent.destroy()));
     });
-    sent.once('error', reject);
+    sent.once('error', reject).end();
   });
 }
 
 /** Resolves once all permits are back, and takes none. */
 async function areBack(semaphore: Semaphore): Promise<void> {
   (await semaphore.acquire(semaphore.permits)).release({ outcome: 'ignore' });
+}
+
+/** A semaphore, and the statuses of the requests that have ended. */
+function observed(permits: number) {
+  const semaphore = Semaphore.create({ permits });
+  const ends: (number | undefined)[] = [];
+  const outcomeOf = (_: object, status: number | undefined) => {
+    ends.push(status);
+    return 'ok' as const;
+  };
+  return { semaphore, ends, limits: { limiter: semaphore, outcomeOf } };
 }
 
 describe.each(Object.entries(FRAMEWORKS))('with %s', (_name, serve) => {
@@ -155,6 +168,37 @@ describe.each(Object.entries(FRAMEWORKS))('with %s', (_name, serve) => {
     expect(semaphore.adaptation?.dropped).toBe(0);
   });
 
+  test(`requests that are cut off at any time end exactly once (ZEROTIME_SEED=${SEED})`, async () => {
+    const random = new Random(SEED);
+    const { semaphore, ends, limits } = observed(5);
+    const seen = { asked: 0, refused: 0 };
+    const url = await serve({
+      ...limits,
+      cost: () => {
+        seen.asked++;
+        return 1;
+      },
+      onLimit: () => seen.refused++,
+    });
+    const method = () => random.pick(['GET', 'HEAD', 'OPTIONS', 'POST']);
+    const path = () => random.pick(['', 'held', 'fails', 'status/204', 'status/304', 'none']);
+    for (let round = 0; round < 10; round++) {
+      const sent = Array.from({ length: 10 }, async () => {
+        const one = request(`${url}${path()}`, { method: method(), agent: false });
+        one.on('error', () => undefined);
+        one.once('response', (response) => response.on('error', () => undefined).resume());
+        if (one.method === 'POST') one.write('a part of its body');
+        else one.end();
+        await sleep(random.below(20));
+        one.destroy();
+      });
+      await Promise.all(sent);
+    }
+    await areBack(semaphore);
+    expect(seen.refused).toBeLessThan(seen.asked);
+    expect(ends).toHaveLength(seen.asked - seen.refused);
+  });
+
   test('problemJson says 503, and a permit that expired does not fail the response', async () => {
     const semaphore = Semaphore.create({ permits: 1, holdMs: 1, clock });
     const url = await serve({
@@ -188,17 +232,6 @@ describe.each(Object.entries(FRAMEWORKS))('with %s', (_name, serve) => {
 });
 
 // Responses that end in unusual ways: each returns its permit exactly once.
-
-/** A semaphore, and the statuses of the requests that have ended. */
-function observed(permits: number) {
-  const semaphore = Semaphore.create({ permits });
-  const ends: (number | undefined)[] = [];
-  const outcomeOf = (_: object, status: number | undefined) => {
-    ends.push(status);
-    return 'ok' as const;
-  };
-  return { semaphore, ends, limits: { limiter: semaphore, outcomeOf } };
-}
 
 async function portOf(listener: RequestListener): Promise<number> {
   return Number(new URL(await urlOf(createServer(listener))).port);
@@ -325,7 +358,9 @@ test('hono without its Node.js server holds a permit until the body has ended', 
   expect((await app.request('/empty')).status).toBe(204);
   await expect(async () => app.request('/fails')).rejects.toBe('no error');
   await areBack(semaphore);
-  expect(ends).toEqual([200, 204, 500]);
+  expect((await app.request('/stream', { method: 'HEAD' })).body).toBe(null);
+  expect(semaphore.inUse()).toBe(0);
+  expect(ends).toEqual([200, 204, 500, 200]);
 
   const leave = new AbortController();
   const held = await app.request('/stream', { signal: leave.signal });

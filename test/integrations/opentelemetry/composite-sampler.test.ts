@@ -11,13 +11,16 @@ import {
 } from '@opentelemetry/sampler-composite';
 import { expect, test } from 'vitest';
 import { ManualClock } from '../../../src/index.ts';
-import { probabilityOf } from '../../../src/integrations/opentelemetry/shared-sampling.ts';
-import { DIGITS, reaches, Threshold } from '../../../src/integrations/opentelemetry/threshold.ts';
 import {
+  DIGITS,
+  integerOf,
+  reaches,
   readState,
+  Threshold,
   textOf,
   writeState,
-} from '../../../src/integrations/opentelemetry/trace-state.ts';
+} from '../../../src/integrations/opentelemetry/results.ts';
+import { probabilityOf } from '../../../src/integrations/opentelemetry/shared-sampling.ts';
 import {
   ConsistentRateLimitingSampler,
   type SamplingIntent,
@@ -228,7 +231,7 @@ test.each([
 ])('encodes %d as the specification does: %s', (probability, th, count) => {
   const threshold = thresholdFor(probability);
   expect(threshold.text).toBe(th);
-  expect(threshold.integer).toBe(BigInt(`0x${th.padEnd(14, '0')}`));
+  expect(integerOf(threshold.text)).toBe(BigInt(`0x${th.padEnd(14, '0')}`));
   expect(1 / threshold.probability).toBeCloseTo(count, 5);
   expect(countAt(th)).toBeCloseTo(count, 5);
 });
@@ -242,14 +245,14 @@ test.each([
   [0.25, 'C0000000000000', true],
 ])('compares with randomness: %d, %s', (probability, rv, isMet) => {
   const threshold = thresholdFor(probability);
-  expect(threshold.isMet(rv, 0)).toBe(isMet);
-  expect(threshold.isMet(`0011223344556677_ ${rv}`, 18)).toBe(isMet);
-  expect(reaches(rv, 0, threshold.text)).toBe(isMet);
+  expect(threshold.isMet(rv)).toBe(isMet);
+  expect(threshold.isMet(`0011223344556677_ ${rv}`)).toBe(isMet);
+  expect(reaches(rv, threshold.text)).toBe(isMet);
 });
 
 test('drops spans whose randomness is cut off or no digits', () => {
-  expect(thresholdFor(0.5).isMet('', -14)).toBe(false);
-  expect(thresholdFor(1).isMet('', -14)).toBe(true);
+  expect(thresholdFor(0.5).isMet('')).toBe(false);
+  expect(thresholdFor(1).isMet('')).toBe(true);
 });
 
 test.each([0, -1, Number.NaN, 1e-300])('never goes below 2^-56: %d', (probability) => {
@@ -268,7 +271,7 @@ test('keeps four digits of any probability, in number and in text alike', () => 
     const rejected = BigInt(`0x${threshold.text.padEnd(DIGITS, '0')}`);
     expect(Number(2n ** 56n - rejected) / 2 ** 56).toBe(threshold.probability);
     const rv = random.bits().toString(16).padStart(8, '0').padEnd(DIGITS, '7');
-    expect(threshold.isMet(rv, 0)).toBe(BigInt(`0x${rv}`) >= rejected);
+    expect(threshold.isMet(rv)).toBe(BigInt(`0x${rv}`) >= rejected);
   }
 });
 

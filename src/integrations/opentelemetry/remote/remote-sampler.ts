@@ -1,7 +1,7 @@
 import { diag } from '@opentelemetry/api';
 import { checkOptions } from '../../../known-options.ts';
 import { checkFunction, checkMade } from '../../../options.ts';
-import { ConsistentDecisions } from '../consistent-decisions.ts';
+import { ConsistentDecisions } from '../consistent-sampler.ts';
 import { burstOf, minimumLimit } from '../sampler-options.ts';
 import { SharedSampling } from '../shared-sampling.ts';
 import {
@@ -38,22 +38,23 @@ function obey({ board, sampling, settings }: Shared, strategy: Strategy): void {
   board.checkRoom(text);
   const rate = Math.min(strategy.rate ?? settings.rate, settings.rate);
   const burst = Math.min(burstOf(rate, undefined), settings.burst);
-  const minimum = strategy.minimum > 0 ? minimumLimit(strategy.minimum, undefined) : {};
-  sampling.reconfigure({ rate, burst, ...minimum });
+  const least = minimumLimit(strategy.minimum || NO_MINIMUM, undefined);
+  sampling.reconfigure({ rate, burst, minimum: least.rate, minimumBurst: least.burst });
   board.write(text);
 }
 
 /**
- * Reports errors to `onError` or to `diag`, never throwing.
+ * Reports errors to `onError`, which may be async, or to `diag`. Never throws or rejects.
  *
  * @throws TypeError if `onError` is not a function.
  */
-function reporter({ onError }: RemoteSamplerOptions): (error: unknown) => void {
-  if (onError !== undefined) checkFunction('onError', onError);
-  return (error) => {
+function reporter(options: RemoteSamplerOptions): (error: unknown) => void {
+  const warn = (error: unknown) => diag.warn('zerotime: no new sampling strategy', error);
+  const { onError = warn } = options;
+  checkFunction('onError', onError);
+  return async (error) => {
     try {
-      if (onError === undefined) diag.warn('zerotime: no new sampling strategy', error);
-      else onError(error);
+      await onError(error);
     } catch {
       // A sampler must never throw.
     }

@@ -2,9 +2,8 @@ import { HandleError } from '../../../errors.ts';
 import { STRATEGY_BOARD, STRATEGY_PLACE } from '../../../memory/layout.ts';
 import { isShared, sharedBytes } from '../../../memory/shared-memory.ts';
 import { systemClock } from '../../../time/system-clock.ts';
-import { attributesOf } from '../results.ts';
+import { attributesOf, Threshold } from '../results.ts';
 import type { Chance, Policy } from '../shared-sampling.ts';
-import { Threshold } from '../threshold.ts';
 import type { Strategy } from './strategy.ts';
 
 const PLACES = 2;

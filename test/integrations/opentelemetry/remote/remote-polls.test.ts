@@ -156,17 +156,24 @@ test('polls are not traced, and belong to no request that is being served', asyn
 });
 
 // docs/tracing.md: "It never throws into the traced program"
-test('failed polls are reported to diag, and an onError that throws is ignored', async () => {
+test('failed polls are reported to diag, and an onError that throws or rejects is ignored', async () => {
   const server = await StrategyServer.start('{}');
   const warn = vi.spyOn(diag, 'warn').mockReturnValue();
   const quiet = RemoteSampler.create({ service: 'a', endpoint: server.endpoint, pollMs: DAY_MS });
   onTestFinished(() => quiet.close());
   expect(await quiet.poll()).toBe(false);
   expect(warn).toHaveBeenCalledWith('zerotime: no new sampling strategy', expect.any(TypeError));
-  const { sampler } = await samplerOf(server, {
-    onError: () => {
-      throw new Error('mine');
-    },
-  });
-  expect(await sampler.poll()).toBe(false);
+  const throws = () => {
+    throw new Error('mine');
+  };
+  const unhandled: unknown[] = [];
+  const note = (error: unknown) => unhandled.push(error);
+  process.on('unhandledRejection', note);
+  onTestFinished(() => void process.off('unhandledRejection', note));
+  for (const onError of [throws, async () => throws()]) {
+    const { sampler } = await samplerOf(server, { onError });
+    expect(await sampler.poll()).toBe(false);
+  }
+  await new Promise(setImmediate);
+  expect(unhandled).toEqual([]);
 });
