@@ -212,10 +212,9 @@ export async function conduct(
     },
     Math.ceil((startUs - now()) / 1_000) + 1,
   );
+  // After the last request is due, a stop still bounds the time of those in flight.
   const endEarly = () => {
-    const earlyUs = Math.max(firstUs - HALF_SLOT_US, now() + STOP_LEAD_US);
-    if (earlyUs >= endUs) return;
-    endUs = earlyUs;
+    endUs = Math.min(endUs, Math.max(firstUs - HALF_SLOT_US, now() + STOP_LEAD_US));
     interrupted = true;
     for (const thread of threads) thread.post({ type: 'stop', endUs });
   };
@@ -257,7 +256,7 @@ export async function conduct(
     threads.map(async (thread) => {
       await thread.done;
       // Without this thread the load can't keep the requested rate.
-      if (thread.crash !== undefined) endEarly();
+      if (thread.crash !== undefined && now() + STOP_LEAD_US < endUs) endEarly();
     }),
   );
   forget();

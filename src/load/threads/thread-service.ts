@@ -112,9 +112,7 @@ export class ThreadService {
         this.#go(command);
         break;
       case 'stop':
-        this.#isStopped = true;
-        this.#endUs = Math.min(this.#endUs, command.endUs);
-        this.#run?.pacer.stop(this.#endUs);
+        this.#stop(command.endUs);
         break;
       case 'processors':
         this.#backlog.processorsAreFull = command.areFull;
@@ -123,6 +121,14 @@ export class ThreadService {
         this.#run?.pacer.follow(command.outstanding);
         this.#port.post({ type: 'followed' });
     }
+  }
+
+  #stop(endUs: number): void {
+    this.#isStopped = true;
+    this.#endUs = Math.min(this.#endUs, endUs);
+    if (this.#run === undefined) return;
+    this.#run.pacer.stop(this.#endUs);
+    if (!this.#isIssuing && !this.#isFinished) this.#limitDrain(this.#run);
   }
 
   #go(command: LoadCommand & { type: 'go' }): void {
@@ -202,16 +208,20 @@ export class ThreadService {
     this.#isIssuing = false;
     this.#busy = loop.use;
     this.#capacity = work.capacity;
-    if (work.isIdle) {
-      this.#finish(run);
-      return;
-    }
+    if (work.isIdle) this.#finish(run);
+    else this.#limitDrain(run);
+  }
+
+  /** Bounds the time for which requests are still sent or, of a run that is stopped, in flight. */
+  #limitDrain(run: Running): void {
+    const { work } = run;
     const isStopped = this.#isStopped;
     const giveUp = () => {
       if (isStopped) work.interrupt();
       else work.dropQueue();
       if (isStopped || work.isIdle) this.#finish(run);
     };
+    clearTimeout(this.#drain);
     this.#drain = setTimeout(giveUp, isStopped ? STOPPED_MS : QUEUE_DRAIN_MS);
   }
 
