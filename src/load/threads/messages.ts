@@ -1,19 +1,7 @@
 import type { ValueCounts } from '../measure/latency-counts.ts';
 import type { CallCounts, TallyRecord } from '../measure/tally.ts';
-import type { FleetOptions, LoadOptions, TaskOptions, Transport } from '../plan/options.ts';
+import type { FleetOptions, RequestOptions, TaskOptions } from '../plan/options.ts';
 import type { SharedTimetable } from '../plan/timetable.ts';
-
-/** How a thread warms up its code before the run. */
-interface Rehearsal {
-  /** The embedded server's URL: the target must only get requests that are in the result. */
-  readonly url: string;
-  readonly requests: number;
-  readonly request: RequestParts;
-  readonly transport?: Transport | undefined;
-}
-
-/** The parts of a request except its URL. */
-type RequestParts = Pick<LoadOptions, 'method' | 'headers' | 'body'>;
 
 /** The part of `workerData` that all threads get. */
 export interface ThreadData {
@@ -25,16 +13,15 @@ export interface ThreadData {
 }
 
 /** The `workerData` of a thread that sends requests. */
-export interface LoadThreadData extends ThreadData {
-  readonly url: string;
-  readonly rehearsal: Rehearsal;
-  /** Maximum number of this thread's connections. */
-  readonly connections: number;
+export interface LoadThreadData extends ThreadData, RequestOptions {
+  /** How it warms up its code before the run. */
+  readonly rehearsal: {
+    /** The embedded server's URL: the target must only get requests that are in the result. */
+    readonly url: string;
+    readonly requests: number;
+  };
   /** Connections to open before the run, at least one. */
   readonly openAhead: number;
-  readonly request: RequestParts;
-  /** How to connect to the target; by default over TCP, with HTTP/1.1. */
-  readonly transport?: Transport | undefined;
 }
 
 /** The task that a thread calls. */
