@@ -105,7 +105,7 @@ export type LoadEvent =
   | {
       readonly type: 'report';
       /** Admissions since the last report. */
-      readonly admissions: Float64Array;
+      readonly admissions: Float64Array<ArrayBuffer>;
       /** No later report has an earlier instant. */
       readonly throughUs: number;
       readonly counters: CallCounts;
@@ -116,23 +116,26 @@ export type LoadEvent =
   /** The current round, so far or as a whole. */
   | { readonly type: 'round'; readonly round: ThreadRound; readonly isOver: boolean }
   /** The last message: all requests have ended, or the thread must end. */
-  | {
-      readonly type: 'done';
-      readonly admissions: Float64Array;
-      readonly tally: TallyRecord;
-      /** At a rate: the requests of the warm-up. */
-      readonly warmUp?: CallCounts;
-      /** At a rate: the share of the time for which the event loop was busy. */
-      readonly busy?: number;
-      /** At a rate: the most requests or calls that it could have in flight. */
-      readonly capacity?: number;
-      /** At a rate: whether one ever had to wait for another to end. */
-      readonly wasFull?: boolean;
-      /** The round that it could not finish. */
-      readonly round?: ThreadRound | undefined;
-      /** Why the thread ended early, or why its teardown failed. */
-      readonly failure?: string | undefined;
-    };
+  | ({ readonly type: 'done' } & LastReport);
+
+/** The results of a thread. */
+export interface LastReport {
+  /** Admissions since the report before. */
+  readonly admissions: Float64Array<ArrayBuffer>;
+  readonly tally: TallyRecord;
+  /** At a rate: the requests of the warm-up. */
+  readonly warmUp?: CallCounts;
+  /** At a rate: the share of the time for which the event loop was busy. */
+  readonly busy?: number;
+  /** At a rate: the most requests or calls that it could have in flight. */
+  readonly capacity?: number;
+  /** At a rate: whether one ever had to wait for another to end. */
+  readonly wasFull?: boolean;
+  /** The round that it could not finish. */
+  readonly round?: ThreadRound | undefined;
+  /** Why the thread ended early, or why its teardown failed. */
+  readonly failure?: string | undefined;
+}
 
 // Messages between the main process and the processes it starts. A thread is identified by its
 // index within its process.
@@ -155,11 +158,11 @@ export type ProcessEvent =
   /** The process can't open the region, and ends. */
   | { readonly type: 'down'; readonly reason: string }
   | {
-      readonly type: 'event';
+      readonly type: 'thread';
       readonly thread: number;
-      readonly event: LoadEvent;
+      /** The event that its worker has emitted, with a {@link LoadEvent}, an error's text or a code. */
+      readonly event: 'message' | 'error' | 'exit';
+      readonly value: unknown;
       /** Processor time used by the process, in milliseconds. */
       readonly cpuMs: number;
-    }
-  | { readonly type: 'error'; readonly thread: number; readonly reason: string }
-  | { readonly type: 'exit'; readonly thread: number; readonly code: number };
+    };

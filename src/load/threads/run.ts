@@ -2,9 +2,9 @@ import { onAbort } from '../../time/on-abort.ts';
 import { runRounds } from '../closed/run-rounds.ts';
 import type { DriveResult } from '../judge/drive-result.ts';
 import { type FullThreads, fitnessOf, MOST_BUSY } from '../judge/fitness.ts';
-import { resultOf } from '../judge/result-of.ts';
+import { type RunRecord, resultOf } from '../judge/result-of.ts';
 import { AdmissionWatch } from '../measure/admissions.ts';
-import { CpuGauge, type ProcessorUse, readTimes } from '../measure/gauges.ts';
+import { CpuGauge, readTimes } from '../measure/gauges.ts';
 import { LatencyGauge } from '../measure/latency-counts.ts';
 import { Tally, totalOf } from '../measure/tally.ts';
 import { type ArrivalPlan, HALF_SLOT_US, planArrivals } from '../plan/arrival-plan.ts';
@@ -84,11 +84,10 @@ async function runWith(
     const startedAt = new Date();
     const aheadUs = fleet && (await measureAhead(fleet));
     const cpu = new CpuGauge(() => readTimes(team?.cpuMs));
-    const run = { options: spread, threads, plan: { ...plan, timetable }, startUs, aheadUs };
-    const window = await conduct({ ...run, watch, cpu }, hooks);
-    const full = fullThreads(spread, threads);
-    const processors = cpu.use;
-    return collect({ options, url, startedAt, threads, watch, full, processors, ...window });
+    const slots = { ...plan, timetable };
+    const run = { options: spread, threads, plan: slots, startUs, aheadUs, watch, cpu };
+    const end = await conduct(run, hooks);
+    return resultOf({ ...measuredBy(run, end), options, url, startedAt });
   } finally {
     fleet?.close();
     await Promise.all([target?.close(), ...threads.map((thread) => thread.giveUp())]);
@@ -104,18 +103,12 @@ function fullThreads(options: LoadOptions, handles: readonly ThreadHandle[]): Fu
   return { threads: full.length, connections, ...(isHttp2 && { sessions }) };
 }
 
-interface Collected extends RunWindow {
-  readonly options: LoadOptions;
-  readonly url: string;
-  readonly startedAt: Date;
-  readonly threads: readonly ThreadHandle[];
-  readonly watch: AdmissionWatch;
-  readonly full: FullThreads;
-  readonly processors: ProcessorUse;
-}
-
-function collect(collected: Collected): DriveResult {
-  const { threads, startUs, watch, full, processors, ...run } = collected;
+/** What a run has measured. */
+function measuredBy(
+  { options, threads, startUs, watch, cpu }: ReadyRun,
+  end: RunEnd,
+): Omit<RunRecord, 'options' | 'url' | 'startedAt'> {
+  const processors = cpu.use;
   const tally = new Tally();
   for (const thread of threads) {
     if (thread.last !== undefined) tally.add(thread.last.tally);
@@ -124,11 +117,11 @@ function collect(collected: Collected): DriveResult {
   }
   const { course } = watch;
   // A thread that learns late of an early stop runs past it and extends the run.
-  const endUs = Math.max(run.endUs, (watch.lastUs ?? Number.NEGATIVE_INFINITY) + HALF_SLOT_US);
+  const endUs = Math.max(end.endUs, (watch.lastUs ?? Number.NEGATIVE_INFINITY) + HALF_SLOT_US);
   const elapsedMs = (endUs - startUs) / 1_000;
   const loops = threads.map(({ last }) => last?.busy ?? 0);
-  return resultOf({
-    ...run,
+  return {
+    interrupted: end.interrupted,
     warmUp: totalOf(threads.map(({ last }) => last?.warmUp)),
     elapsedMs,
     admitted: watch.meter.admitted,
@@ -139,8 +132,8 @@ function collect(collected: Collected): DriveResult {
     threads,
     tally,
     guarantee: watch.guarantee,
-    fitness: fitnessOf({ tally, full, loops, processors }),
-  });
+    fitness: fitnessOf({ tally, full: fullThreads(options, threads), loops, processors }),
+  };
 }
 
 /** Lead time for a stop to reach all threads, so that they end at the same instant. */
@@ -153,16 +146,15 @@ const STUCK_US = 5e6;
 const PROGRESS_MS = 250;
 /** Live latencies cover this span. */
 const WINDOW_MS = 1_000;
-/** The time from the first request to the last, and the rate over that time. */
-export interface RunWindow {
-  readonly startUs: number;
+/** When no more requests came due, and whether that was early. */
+interface RunEnd {
   readonly endUs: number;
   readonly interrupted: boolean;
 }
 
 /** A run that is ready to start. */
 interface ReadyRun {
-  readonly options: Pick<LoadOptions, 'durationMs' | 'timeoutMs' | 'task'>;
+  readonly options: LoadOptions;
   readonly threads: readonly ThreadHandle[];
   readonly plan: ArrivalPlan;
   /** The end of the warm-up. */
@@ -177,7 +169,7 @@ interface ReadyRun {
 export async function conduct(
   { options, threads, plan, startUs, aheadUs, watch, cpu }: ReadyRun,
   { stop, onProgress, onSteerable }: RunHooks,
-): Promise<RunWindow> {
+): Promise<RunEnd> {
   const { durationMs, timeoutMs, task } = options;
   const { bucket, startUs: firstUs, timetable } = plan;
   const now = () => bucket.clock.now();
@@ -265,5 +257,5 @@ export async function conduct(
   report();
   clearTimeout(steerable);
   // A run stopped during the warm-up has length 0.
-  return { startUs, endUs: Math.max(startUs, endUs), interrupted };
+  return { endUs: Math.max(startUs, endUs), interrupted };
 }

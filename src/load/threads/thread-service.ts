@@ -7,7 +7,7 @@ import { type Fleet, FleetReservations, joinFleet } from '../plan/fleet.ts';
 import { TimetableSlots } from '../plan/timetable.ts';
 import { Pacer } from '../send/pacer.ts';
 import { Backlog, STOPPED_MS, type Work, type WorkHooks } from '../send/queued-work.ts';
-import type { LoadCommand, ThreadData } from './messages.ts';
+import type { LastReport, LoadCommand, ThreadData } from './messages.ts';
 import { ThreadPort } from './thread-port.ts';
 
 /** Short enough for a live rate, and to lose little in a crash. */
@@ -65,7 +65,6 @@ export class ThreadService {
   #isIssuing = true;
   #isStopped = false;
   #isFinished = false;
-  #isConcluded = false;
   #busy = 0;
   // While the connections are open: after that nobody knows what a server allows.
   #capacity: number | undefined;
@@ -92,7 +91,7 @@ export class ThreadService {
     this.#isFinished = true;
     this.#clearTimers(this.#run);
     this.#run.pacer.stop(Number.NEGATIVE_INFINITY);
-    this.#conclude(this.#run, failure);
+    this.#port.conclude({ ...this.#last(this.#run), failure });
   }
 
   async #prepare(): Promise<void> {
@@ -187,9 +186,7 @@ export class ThreadService {
     const { counters, recent } = this.#tallies.counted;
     const throughUs = pacer.earliestUs;
     const latencies = recent.take();
-    this.#port.post({ type: 'report', admissions, throughUs, counters, waiting, latencies }, [
-      admissions.buffer,
-    ]);
+    this.#port.post({ type: 'report', admissions, throughUs, counters, waiting, latencies });
   }
 
   #takeAdmissions(): Float64Array<ArrayBuffer> {
@@ -236,35 +233,17 @@ export class ThreadService {
     this.#clearTimers(run);
     run.reservations?.close();
     this.#fleet?.close();
-    void this.#closeWork(run);
+    void this.#port.close(run.work, () => this.#last(run));
   }
 
-  async #closeWork(run: Running): Promise<void> {
-    try {
-      await run.work.close();
-      this.#conclude(run);
-    } catch (error) {
-      this.#conclude(run, (error as Error).message);
-    }
-  }
-
-  #conclude({ work }: Running, failure?: string): void {
-    if (this.#isConcluded) return;
-    this.#isConcluded = true;
-    const admissions = this.#takeAdmissions();
-    this.#port.post(
-      {
-        type: 'done',
-        admissions,
-        tally: this.#tallies.counted.toRecord(),
-        warmUp: this.#tallies.warmUp.counters,
-        busy: this.#busy,
-        capacity: this.#capacity ?? work.capacity,
-        wasFull: work.wasFull,
-        failure,
-      },
-      [admissions.buffer],
-    );
-    this.#port.close();
+  #last({ work }: Running): LastReport {
+    return {
+      admissions: this.#takeAdmissions(),
+      tally: this.#tallies.counted.toRecord(),
+      warmUp: this.#tallies.warmUp.counters,
+      busy: this.#busy,
+      capacity: this.#capacity ?? work.capacity,
+      wasFull: work.wasFull,
+    };
   }
 }
