@@ -12,6 +12,8 @@ export interface WorkHooks {
   readonly onIdle: () => void;
 }
 
+/** The kind of error of requests or calls that are cut because the run is stopped. */
+export const INTERRUPTED = 'interrupted';
 /** How long a run that is stopped waits for requests or calls in flight. */
 export const STOPPED_MS = 1_000;
 /** Why those that take longer are ended. */
@@ -106,7 +108,7 @@ export abstract class QueuedWork<One extends InFlight, Room> {
   /** Drops the queue, and ends what is in flight: it counts as `interrupted`. */
   interrupt(): void {
     const cut = [...this.#inFlight];
-    this.abandon('interrupted', STOPPED);
+    this.abandon(INTERRUPTED, STOPPED);
     for (const one of cut) this.cancel(one, new DOMException(STOPPED, 'AbortError'));
   }
 

@@ -12,6 +12,7 @@ import { joinFleet, measureAhead } from '../plan/fleet.ts';
 import { RATES } from '../plan/option-table.ts';
 import { type LoadOptions, type RunHooks, threadsOf } from '../plan/options.ts';
 import { shareTimetable, TimetableCheck, timetableOf } from '../plan/timetable.ts';
+import { INTERRUPTED } from '../send/queued-work.ts';
 import { openTarget, type Target } from '../send/target.ts';
 import { ProcessTeam } from './process-team.ts';
 import { connectionsOf, outstandingAt, startThreads } from './start-threads.ts';
@@ -87,7 +88,7 @@ async function runWith(
     const slots = { ...plan, timetable };
     const run = { options: spread, threads, plan: slots, startUs, aheadUs, watch, cpu };
     const end = await conduct(run, hooks);
-    return resultOf({ ...measuredBy(run, end), options, url, startedAt });
+    return resultOf({ ...measuredBy(run, end, hooks.stop), options, url, startedAt });
   } finally {
     fleet?.close();
     await Promise.all([target?.close(), ...threads.map((thread) => thread.giveUp())]);
@@ -107,6 +108,7 @@ function fullThreads(options: LoadOptions, handles: readonly ThreadHandle[]): Fu
 function measuredBy(
   { options, threads, startUs, watch, cpu }: ReadyRun,
   end: RunEnd,
+  stop: AbortSignal,
 ): Omit<RunRecord, 'options' | 'url' | 'startedAt'> {
   const processors = cpu.use;
   const tally = new Tally();
@@ -121,12 +123,12 @@ function measuredBy(
   const elapsedMs = (endUs - startUs) / 1_000;
   const loops = threads.map(({ last }) => last?.busy ?? 0);
   return {
-    interrupted: end.interrupted,
+    interrupted: end.interrupted || (stop.aborted && tally.errors.has(INTERRUPTED)),
     warmUp: totalOf(threads.map(({ last }) => last?.warmUp)),
     elapsedMs,
     admitted: watch.meter.admitted,
     wantedRatePerSecond:
-      elapsedMs === 0 ? course.rate : course.tokens(startUs, endUs) / (elapsedMs / 1_000),
+      elapsedMs === 0 ? course.rate : watch.slots(startUs, endUs) / (elapsedMs / 1_000),
     wantedRangePerSecond: course.isSteady ? null : course.range,
     admittedPer100Ms: watch.meter.countsUntil(endUs),
     threads,
@@ -146,7 +148,7 @@ const STUCK_US = 5e6;
 const PROGRESS_MS = 250;
 /** Live latencies cover this span. */
 const WINDOW_MS = 1_000;
-/** When no more requests came due, and whether that was early. */
+/** When the last request was due, and whether that was early. */
 interface RunEnd {
   readonly endUs: number;
   readonly interrupted: boolean;
@@ -204,10 +206,11 @@ export async function conduct(
     },
     Math.ceil((startUs - now()) / 1_000) + 1,
   );
-  // After the last request is due, a stop still bounds the time of those in flight.
+  // After the last request is due, a stop still cuts those in flight.
   const endEarly = () => {
-    endUs = Math.min(endUs, Math.max(firstUs - HALF_SLOT_US, now() + STOP_LEAD_US));
-    interrupted = true;
+    const earlyUs = Math.max(firstUs - HALF_SLOT_US, now() + STOP_LEAD_US);
+    if (earlyUs < endUs) interrupted = true;
+    endUs = Math.min(endUs, earlyUs);
     for (const thread of threads) thread.post({ type: 'stop', endUs });
   };
   const graceUs = timeoutMs * (task === undefined ? 1_000 : 2_000) + STUCK_US;

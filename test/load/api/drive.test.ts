@@ -328,6 +328,22 @@ describe.concurrent('drive', () => {
     expect(errors).toEqual({ interrupted: result.calls.sent });
     expect(result.calls.failed).toBe(result.calls.sent + unsent);
   });
+
+  it('is not interrupted by a signal after its last call ended', async () => {
+    const controller = new AbortController();
+    const { interrupted } = await drive({
+      task: codeUrl(`
+        export default () => {};
+        export const teardown = () => new Promise((resolve) => setTimeout(resolve, 600));
+      `),
+      rate: 100,
+      durationMs: 100,
+      gates,
+      signal: controller.signal,
+      onProgress: ({ finishing }) => finishing && controller.abort(),
+    });
+    expect(interrupted).toBe(false);
+  });
 });
 
 describe.concurrent('drive within its warm-up', () => {
