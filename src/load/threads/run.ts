@@ -88,7 +88,7 @@ async function runWith(
     const slots = { ...plan, timetable };
     const run = { options: spread, threads, plan: slots, startUs, aheadUs, watch, cpu };
     const end = await conduct(run, hooks);
-    return resultOf({ ...measuredBy(run, end, hooks.stop), options, url, startedAt });
+    return resultOf({ ...collect(run, end, hooks.stop), options, url, startedAt });
   } finally {
     fleet?.close();
     await Promise.all([target?.close(), ...threads.map((thread) => thread.giveUp())]);
@@ -105,7 +105,7 @@ function fullThreads(options: LoadOptions, handles: readonly ThreadHandle[]): Fu
 }
 
 /** What a run has measured. */
-function measuredBy(
+function collect(
   { options, threads, startUs, watch, cpu }: ReadyRun,
   end: RunEnd,
   stop: AbortSignal,
