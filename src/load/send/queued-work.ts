@@ -202,24 +202,16 @@ export type Work = Omit<QueuedWork<InFlight, unknown>, 'abandon'>;
 const MOST_QUEUED = 10_000;
 
 /**
- * Decides when a thread must leave slots to other threads because this client can't keep up. A slow
- * target alone is never a reason: requests to it stay due.
+ * Whether a thread must leave slots to other threads because this client can't keep up. A slow target
+ * alone is never a reason: requests to it stay due.
+ *
+ * @param processorsAreFull whether the machine has no processor time left
  */
-export class Backlog {
-  /** Whether the machine has no processor time left. */
-  processorsAreFull = false;
-  readonly #capacity: number | undefined;
-
-  /** @param capacity replaces that of the work */
-  constructor(capacity?: number) {
-    this.#capacity = capacity;
-  }
-
-  isFull(
-    { queued, capacity }: Pick<Work, 'queued' | 'capacity'>,
-    loop: Pick<LoopGauge, 'isFull'>,
-  ): boolean {
-    if (queued <= (this.#capacity ?? capacity)) return false;
-    return loop.isFull || (this.processorsAreFull && queued > MOST_QUEUED);
-  }
+export function isBehind(
+  { queued, capacity }: Pick<Work, 'queued' | 'capacity'>,
+  loop: Pick<LoopGauge, 'isFull'>,
+  processorsAreFull: boolean,
+): boolean {
+  if (queued <= capacity) return false;
+  return loop.isFull || (processorsAreFull && queued > MOST_QUEUED);
 }

@@ -41,7 +41,7 @@ async function playRun(data: LoadThreadData, requests: number): Promise<void> {
   const { done } = new ThreadService(port1, {
     data,
     // Send all requests even if the server is slow for lack of processor time.
-    capacity: Number.POSITIVE_INFINITY,
+    neverPauses: true,
     open: (hooks) => openSender(data, hooks),
   });
   await once(port2, 'message'); // ready

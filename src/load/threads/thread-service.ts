@@ -6,7 +6,7 @@ import { ThreadTallies } from '../measure/tally.ts';
 import { type Fleet, FleetReservations, joinFleet } from '../plan/fleet.ts';
 import { TimetableSlots } from '../plan/timetable.ts';
 import { Pacer } from '../send/pacer.ts';
-import { Backlog, STOPPED_MS, type Work, type WorkHooks } from '../send/queued-work.ts';
+import { isBehind, STOPPED_MS, type Work, type WorkHooks } from '../send/queued-work.ts';
 import type { LastReport, LoadCommand, ThreadData } from './messages.ts';
 import { ThreadPort } from './thread-port.ts';
 
@@ -32,8 +32,8 @@ export interface OpenHooks extends WorkHooks {
 
 export interface ThreadServiceOptions {
   readonly data: ThreadData;
-  /** Requests that may be in flight before slots are left to others. Default: those of the work. */
-  readonly capacity?: number;
+  /** Whether it sends all requests, even if it can't keep up. Default: false. */
+  readonly neverPauses?: boolean;
   /** Prepares everything for the first due instant. */
   readonly open: (hooks: OpenHooks) => Promise<Work>;
 }
@@ -57,7 +57,8 @@ export class ThreadService {
   readonly #tallies = new ThreadTallies();
   /** The instants at which requests came due since the last report. */
   #admissions: number[] = [];
-  readonly #backlog: Backlog;
+  /** As of the last command. */
+  #processorsAreFull = false;
   #fleet: Fleet | undefined;
   #work: Work | undefined;
   #run: Running | undefined;
@@ -72,7 +73,6 @@ export class ThreadService {
 
   constructor(port: MessagePort, options: ThreadServiceOptions) {
     this.#options = options;
-    this.#backlog = new Backlog(options.capacity);
     this.#port = new ThreadPort(
       port,
       () => this.#prepare(),
@@ -114,7 +114,7 @@ export class ThreadService {
         this.#stop(command.endUs);
         break;
       case 'processors':
-        this.#backlog.processorsAreFull = command.areFull;
+        this.#processorsAreFull = command.areFull;
         break;
       case 'rate':
         this.#run?.pacer.follow(command.outstanding);
@@ -133,7 +133,8 @@ export class ThreadService {
   #go(command: LoadCommand & { type: 'go' }): void {
     const work = this.#work;
     if (work === undefined) throw new Error('received go before it was ready');
-    const { outstanding } = this.#options.data;
+    const { data, neverPauses = false } = this.#options;
+    const { outstanding } = data;
     const { bucket: handle, aheadUs = 0, startUs, firstUs, endUs, timetable } = command;
     this.#endUs = endUs;
     const countFromUs = firstUs === undefined ? Number.NEGATIVE_INFINITY : startUs;
@@ -159,7 +160,7 @@ export class ThreadService {
       outstanding,
       alternates: fleet === undefined,
       endUs,
-      isFull: () => this.#backlog.isFull(work, loop),
+      isFull: () => !neverPauses && isBehind(work, loop, this.#processorsAreFull),
       isIdle: () => work.isIdle,
       onDue: (dueUs, nowUs) => {
         if (isWarmingUp && dueUs >= countFromUs) {
