@@ -6,7 +6,7 @@ import { renderSummary } from '../../src/cli/load/summary.ts';
 import { limitText } from '../../src/cli/load/verdict.ts';
 import { PLAIN } from '../../src/cli/terminal.ts';
 import { Tally } from '../../src/load/measure/tally.ts';
-import { requestTemplate, type TargetOptions } from '../../src/load/send/carrier.ts';
+import type { RequestOptions } from '../../src/load/plan/options.ts';
 import { ConnectionPool } from '../../src/load/send/connection.ts';
 import { Http2Sessions } from '../../src/load/send/http2.ts';
 import { Sender } from '../../src/load/send/sender.ts';
@@ -14,6 +14,7 @@ import { runLoad } from '../../src/load/threads/run.ts';
 import type { DriveResult } from '../../src/load.ts';
 import { FITNESS, resultOf } from '../cli/support/load-result.ts';
 import { loadOptions } from '../support/load-options.ts';
+import { GET } from './sending.ts';
 
 /** A server whose sessions take this number of streams; it answers after this time. */
 async function slowServer(maxConcurrentStreams: number, answerMs: number): Promise<string> {
@@ -39,9 +40,8 @@ async function slowServer(maxConcurrentStreams: number, answerMs: number): Promi
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
 }
 
-function target(url: string, connections: number): TargetOptions {
-  const request = requestTemplate(new URL(url), { method: 'GET', headers: [], body: undefined });
-  return { origin: new URL(url).origin, request, connections };
+function target(url: string, connections: number): RequestOptions {
+  return { ...GET, url, connections };
 }
 
 it('HTTP/1.1 has room for a request per connection', () => {

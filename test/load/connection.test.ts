@@ -5,16 +5,12 @@ import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { errorKind } from '../../src/load/measure/errors.ts';
 import { Tally } from '../../src/load/measure/tally.ts';
 import type { Header } from '../../src/load/plan/options.ts';
-import {
-  type Outcome,
-  type RequestTemplate,
-  requestTemplate,
-} from '../../src/load/send/carrier.ts';
+import type { Outcome } from '../../src/load/send/carrier.ts';
 import { Connection, http1Terms } from '../../src/load/send/connection.ts';
 import { Sender } from '../../src/load/send/sender.ts';
 import { deadUrl, type TestServer, tcpServer } from '../cli/support/servers.ts';
 import { CERT, KEY } from '../support/certificate.ts';
-import { listen, send } from './sending.ts';
+import { GET, listen, send } from './sending.ts';
 
 const ANSWER = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
 /** Longer than any test takes. */
@@ -28,13 +24,9 @@ afterEach(async () => {
 });
 
 function connectionTo(origin: string): Connection {
-  const connection = new Connection(http1Terms({ origin, request: template(origin) }));
+  const connection = new Connection(http1Terms({ ...GET, url: origin }));
   connections.push(connection);
   return connection;
-}
-
-function template(url: string): RequestTemplate {
-  return requestTemplate(new URL(url), { method: 'GET', headers: [], body: undefined });
 }
 
 function request(connection: Connection): Promise<Outcome> {
@@ -127,8 +119,8 @@ describe('a connection opened ahead', () => {
       socket.destroy();
     });
     servers.push(server);
-    const { origin } = new URL(server.url.replace('http:', 'https:'));
-    const terms = http1Terms({ origin, request: template(origin), host: 'tenant.example' });
+    const url = server.url.replace('http:', 'https:');
+    const terms = http1Terms({ ...GET, url, headers: [['Host', 'tenant.example']] });
     await new Connection(terms).open(PATIENT_MS);
     expect(hello).toContain('tenant.example');
   });
@@ -149,8 +141,8 @@ it('a sender opens the connections asked for ahead, and uses them first', async 
   const idle = signal();
   const tally = new Tally();
   const sender = new Sender({
-    origin: new URL(server.url).origin,
-    request: requestTemplate(new URL(server.url), { method: 'GET', headers: [], body: undefined }),
+    ...GET,
+    url: server.url,
     connections: 4,
     timeoutMs: PATIENT_MS,
     tallyOf: () => tally,
@@ -201,9 +193,7 @@ describe('a connection is used again', () => {
       answer(socket);
     });
     servers.push(server);
-    const url = new URL(server.url);
-    const asked = requestTemplate(url, { method: 'GET', headers, body: undefined });
-    const connection = new Connection(http1Terms({ origin: url.origin, request: asked }));
+    const connection = new Connection(http1Terms({ ...GET, url: server.url, headers }));
     connections.push(connection);
     const statuses: Outcome[] = [];
     for (let sent = 0; sent < 3; sent++) statuses.push(await request(connection));
@@ -275,11 +265,11 @@ it('a request has the length of its body, also without one where methods have on
     if (received.endsWith('\r\n\r\n') || received.endsWith('body')) socket.write(ANSWER);
   });
   servers.push(server);
-  const { origin, host } = new URL(server.url);
+  const { href: url } = new URL('/a?b', server.url);
   const sentBy = async (method: string, body?: Uint8Array, headers: Header[] = []) => {
     received = '';
-    const asked = requestTemplate(new URL('/a?b', origin), { method, headers, body });
-    const connection = new Connection(http1Terms({ origin, request: asked, host: 'other' }));
+    const all: Header[] = [['Host', 'other'], ...headers];
+    const connection = new Connection(http1Terms({ url, method, headers: all, body }));
     connections.push(connection);
     expect(await request(connection)).toBe(200);
     return received;
@@ -291,10 +281,7 @@ it('a request has the length of its body, also without one where methods have on
   expect(await sentBy('POST')).toBe(`${head('POST')}content-length: 0\r\n\r\n`);
   const body = Buffer.from('a body');
   expect(await sentBy('POST', body)).toBe(`${head('POST')}content-length: 6\r\n\r\na body`);
-  const own: Header[] = [
-    ['Host', host],
-    ['X-A', '\xe4'],
-  ];
+  const own: Header[] = [['X-A', '\xe4']];
   expect(await sentBy('GET', undefined, own)).toBe(`${head('GET')}X-A: \xe4\r\n\r\n`);
 });
 
@@ -307,8 +294,8 @@ it.each(['', 'a b', 'host:99999', '1.2.3.4.5'])(
       socket.write(ANSWER);
     });
     servers.push(server);
-    const { origin } = new URL(server.url);
-    const connection = new Connection(http1Terms({ origin, request: template(origin), host }));
+    const terms = http1Terms({ ...GET, url: server.url, headers: [['Host', host]] });
+    const connection = new Connection(terms);
     connections.push(connection);
     expect(await request(connection)).toBe(200);
     expect(received).toContain(`\r\nhost: ${host}\r\n`);

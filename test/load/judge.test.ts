@@ -5,7 +5,7 @@ import { checkGates, type Gate, type Gated, gatesInForce } from '../../src/load/
 import { checkGuarantee } from '../../src/load/judge/guarantee.ts';
 import { CpuGauge, LoopGauge } from '../../src/load/measure/gauges.ts';
 import { Tally } from '../../src/load/measure/tally.ts';
-import { Backlog } from '../../src/load/send/queued-work.ts';
+import { isBehind } from '../../src/load/send/queued-work.ts';
 
 const MS = 1_000;
 /** An uptime of ten days in microseconds, where doubles are coarser than near zero. */
@@ -287,16 +287,12 @@ describe('CpuGauge', () => {
   });
 });
 
-describe('Backlog', () => {
-  // docs/load.md: "A slow target alone never has this effect"
-  it('leaves slots to others only where this client is at its limit, not a slow target', () => {
-    const backlog = new Backlog();
-    const work = (queued: number) => ({ queued, capacity: 16 });
-    expect(backlog.isFull(work(1e6), { isFull: false })).toBe(false);
-    expect(backlog.isFull(work(17), { isFull: true })).toBe(true);
-    expect(backlog.isFull(work(16), { isFull: true })).toBe(false);
-    backlog.processorsAreFull = true;
-    expect(backlog.isFull(work(10_000), { isFull: false })).toBe(false);
-    expect(backlog.isFull(work(10_001), { isFull: false })).toBe(true);
-  });
+// docs/load.md: "A slow target alone never has this effect"
+it('a thread leaves slots to others only where this client is at its limit, not a slow target', () => {
+  const work = (queued: number) => ({ queued, capacity: 16 });
+  expect(isBehind(work(1e6), { isFull: false }, false)).toBe(false);
+  expect(isBehind(work(17), { isFull: true }, false)).toBe(true);
+  expect(isBehind(work(16), { isFull: true }, false)).toBe(false);
+  expect(isBehind(work(10_000), { isFull: false }, true)).toBe(false);
+  expect(isBehind(work(10_001), { isFull: false }, true)).toBe(true);
 });

@@ -179,15 +179,15 @@ test('a load process gives its threads the bucket with the memory that it has ma
   const handle = { ...bucket.handle, memory: undefined };
   const go = { type: 'go', bucket: handle, startUs: 0, endUs: 1 } as const;
   command({ type: 'command', thread: 0, command: go });
-  await until(({ type }) => type === 'event');
+  await until(({ type }) => type === 'thread');
   const counters = { sent: region.buffer.byteLength, succeeded: bucket.handle.offset, failed: 0 };
-  expect(events[1]).toMatchObject({ type: 'event', thread: 0, event: { counters } });
+  expect(events[1]).toMatchObject({ thread: 0, event: 'message', value: { counters } });
   command({ type: 'command', thread: 0, command: { type: 'stop', endUs: 0 } });
   command({ type: 'command', thread: 1, command: { type: 'stop', endUs: 0 } });
-  await until(({ type }) => type === 'exit');
-  expect(events.slice(2)).toEqual([
-    { type: 'error', thread: 0, reason: 'Error: told to stop' },
-    { type: 'exit', thread: 0, code: 1 },
+  await until((event) => event.type === 'thread' && event.event === 'exit');
+  expect(events.slice(2)).toMatchObject([
+    { thread: 0, event: 'error', value: 'Error: told to stop' },
+    { thread: 0, event: 'exit', value: 1 },
   ]);
 });
 

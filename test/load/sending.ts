@@ -4,7 +4,6 @@ import type { AddressInfo, Server, Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { Tally } from '../../src/load/measure/tally.ts';
 import type { Transport } from '../../src/load/plan/options.ts';
-import { requestTemplate } from '../../src/load/send/carrier.ts';
 import { Sender, type SenderOptions } from '../../src/load/send/sender.ts';
 
 /** Longer than any test takes. */
@@ -29,31 +28,30 @@ export async function listen(server: Server | Http2Server, path?: string): Promi
   return path === undefined ? (server.address() as AddressInfo).port : 0;
 }
 
-interface Sending extends Partial<SenderOptions> {
-  readonly body?: Uint8Array | undefined;
-}
+/** The requests of a test, unless it says otherwise. */
+export const GET = { method: 'GET', headers: [], body: undefined };
 
 /** A sender over one connection, unless the options say otherwise. */
-export function senderTo(url: string, transport: Transport, options: Sending = {}): Sender {
-  const { body, ...others } = options;
-  const target = new URL(url);
+export function senderTo(
+  url: string,
+  transport: Transport,
+  options: Partial<SenderOptions> = {},
+): Sender {
   return new Sender({
-    origin: target.origin,
-    request: requestTemplate(target, {
-      method: body === undefined ? 'GET' : 'POST',
-      headers: [
-        ['X-A', '1'],
-        ['x-a', '2'],
-      ],
-      body,
-    }),
+    url,
+    method: options.body === undefined ? 'GET' : 'POST',
+    headers: [
+      ['X-A', '1'],
+      ['x-a', '2'],
+    ],
+    body: undefined,
     connections: 1,
     timeoutMs: PATIENT_MS,
     transport,
     tallyOf: () => new Tally(),
     now: () => performance.now() * 1_000,
     onIdle: () => undefined,
-    ...others,
+    ...options,
   });
 }
 
@@ -62,7 +60,7 @@ export async function send(
   url: string,
   transport: Transport,
   count = 1,
-  { openAhead = 0, ...options }: Sending & { readonly openAhead?: number } = {},
+  { openAhead = 0, ...options }: Partial<SenderOptions> & { readonly openAhead?: number } = {},
 ): Promise<Tally> {
   const tally = new Tally();
   let onIdle: () => void = () => undefined;

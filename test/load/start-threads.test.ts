@@ -115,7 +115,7 @@ it('the counts of a thread that could not report its results are those of its la
         throughUs: startUs + 2,
         counters: { sent: 5, succeeded: 3, failed: 1 },
         waiting: 1,
-        latencies: [new Float64Array(), new Float64Array()],
+        latencies: new Map(),
       });
       setImmediate(() => process.exit(3));
     });

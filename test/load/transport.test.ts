@@ -11,17 +11,12 @@ import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Tally } from '../../src/load/measure/tally.ts';
-import {
-  connectTerms,
-  type HttpExchange,
-  type Outcome,
-  requestTemplate,
-} from '../../src/load/send/carrier.ts';
-import { Http2Session, http2Request } from '../../src/load/send/http2.ts';
+import type { HttpExchange, Outcome } from '../../src/load/send/carrier.ts';
+import { Http2Session, http2Terms } from '../../src/load/send/http2.ts';
 import { deadUrl, httpServer, tcpServer } from '../cli/support/servers.ts';
 import { CERT, KEY } from '../support/certificate.ts';
 import { folderOfTest } from '../support/folders.ts';
-import { kindsOf, listen, send, senderTo } from './sending.ts';
+import { GET, kindsOf, listen, send, senderTo } from './sending.ts';
 
 const answer: RequestListener = (_request, response) => void response.end('ok');
 
@@ -223,10 +218,9 @@ describe('HTTP/2', () => {
     const stalled = createTcpServer({ pauseOnConnect: true }, (socket) => {
       void released.then(() => server.emit('connection', socket));
     });
-    const url = new URL(`https://127.0.0.1:${await listen(stalled)}/`);
-    const template = requestTemplate(url, { method: 'GET', headers: [], body: undefined });
-    const terms = connectTerms({ tls: { insecure: true } });
-    const session = new Http2Session(url, http2Request(url, url.host, template), terms);
+    const url = `https://127.0.0.1:${await listen(stalled)}/`;
+    const terms = http2Terms({ ...GET, url, transport: { tls: { insecure: true } } });
+    const session = new Http2Session(terms);
     onTestFinished(async () => session.close());
     const dispatch = () => {
       const exchange: HttpExchange = { end: () => undefined };

@@ -26,7 +26,7 @@ export function loadOptions(change: Partial<LoadOptions>): LoadOptions {
 export function replacedWorker(code: string): URL {
   const source = `
     import { parentPort, threadId, workerData } from 'node:worker_threads';
-    const REPORT = { type: 'report', throughUs: 0, waiting: 0, latencies: [[], []] };
+    const REPORT = { type: 'report', throughUs: 0, waiting: 0, latencies: new Map() };
     ${code}`;
   return new URL(codeUrl(source));
 }

@@ -5,7 +5,7 @@ import { checkFlag, checkNumber, checkObject, shown } from '../../options.ts';
 import type { HttpTarget, TargetTls } from '../plan/drive-options.ts';
 import { isHeader, isMethod, isReservedHeader } from '../plan/headers.ts';
 import { OPTION_GROUPS } from '../plan/option-table.ts';
-import type { Header, LoadOptions, TlsTerms, Transport } from '../plan/options.ts';
+import type { Header, LoadOptions, RequestOptions, TlsTerms, Transport } from '../plan/options.ts';
 
 const KNOWN: Known<HttpTarget> = {
   url: true,
@@ -20,14 +20,8 @@ const KNOWN: Known<HttpTarget> = {
 /** Unless there are more threads. */
 const DEFAULT_CONNECTIONS = 64;
 
-/** The options of a run that describe requests. */
-export type RequestOptions = Pick<
-  LoadOptions,
-  'url' | 'method' | 'headers' | 'body' | 'connections' | 'transport'
->;
-
-/** The same for a run that sends no requests. */
-export function noRequests(threads: number): RequestOptions {
+/** The options of a run that sends no requests. */
+export function noRequests(threads: number): Pick<LoadOptions, keyof RequestOptions> {
   return { url: undefined, method: 'GET', headers: [], body: undefined, connections: threads };
 }
 

@@ -1,5 +1,5 @@
 import type { CallCounts, RunningCounts } from '../measure/tally.ts';
-import { STOPPED, STOPPED_MS } from '../send/queued-work.ts';
+import { INTERRUPTED, STOPPED, STOPPED_MS } from '../send/queued-work.ts';
 import { CallInFlight, type TaskModule } from '../task/task.ts';
 import { type Failure, failureOf } from '../task/task-module.ts';
 import { isThenable } from '../task/task-work.ts';
@@ -322,7 +322,7 @@ export class CallLoop {
         if (lane.call === this.#call) this.#call = new CallInFlight(this.#options.thread);
         const [kind, example, name] = isOverdue
           ? ['timed out', this.#tooLong, 'TimeoutError']
-          : ['interrupted', STOPPED, 'AbortError'];
+          : [INTERRUPTED, STOPPED, 'AbortError'];
         const batch = { us: nowUs - lane.fromUs, calls: lane.ended + 1 };
         this.#sample(lane.pace, batch, { kind, example });
         CallInFlight.abort(lane.call, new DOMException(example, name));

@@ -2,7 +2,7 @@ import type { MessagePort } from 'node:worker_threads';
 import { systemClock } from '../../time/system-clock.ts';
 import { Tally } from '../measure/tally.ts';
 import { onThreadEnd, openTask, type TaskEnd } from '../task/task-module.ts';
-import type { LoadCommand, RoundThreadData, ThreadRound } from '../threads/messages.ts';
+import type { LastReport, LoadCommand, RoundThreadData, ThreadRound } from '../threads/messages.ts';
 import { ThreadPort } from '../threads/thread-port.ts';
 import { CallLoop } from './call-loop.ts';
 import { RoundGate } from './round-gate.ts';
@@ -33,13 +33,14 @@ class RoundThread {
     this.port = new ThreadPort(
       port,
       () => this.#prepare(),
-      (command) => void (command.type === 'round' ? this.#round(command) : this.#tearDown()),
+      (command) => void (command.type === 'round' ? this.#round(command) : this.#close()),
     );
   }
 
   /** Posts the last report immediately: the thread ends before its round does. */
   abandon(failure: string): void {
-    this.#conclude(failure, this.#interrupted(failure));
+    const round = this.#interrupted(failure);
+    this.port.conclude({ ...this.#last(), round, failure });
   }
 
   get #isStopped(): boolean {
@@ -106,23 +107,11 @@ class RoundThread {
     };
   }
 
-  async #tearDown(): Promise<void> {
-    try {
-      await this.#end?.close();
-      this.#conclude();
-    } catch (error) {
-      this.#conclude((error as Error).message);
-    }
+  async #close(): Promise<void> {
+    if (this.#end !== undefined) await this.port.close(this.#end, () => this.#last());
   }
 
-  #conclude(failure?: string, round?: ThreadRound): void {
-    this.port.post({
-      type: 'done',
-      admissions: new Float64Array(),
-      tally: this.#tally.toRecord(),
-      round,
-      failure,
-    });
-    this.port.close();
+  #last(): LastReport {
+    return { admissions: new Float64Array(), tally: this.#tally.toRecord() };
   }
 }

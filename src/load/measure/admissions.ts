@@ -123,9 +123,9 @@ export interface AdmissionWatchOptions {
 
 /** Counts and checks the admissions of all threads as they are reported, without storing them. */
 export class AdmissionWatch {
-  /** The rate of the run. */
-  readonly course: Pick<RateCourse, 'rate' | 'rateAt' | 'isSteady' | 'range' | 'tokens'>;
-  readonly #course: RateCourse;
+  /** The rate of the run; {@link AdmissionWatch.change} changes it. */
+  readonly course: RateCourse;
+  readonly #timetable: TimetableCheck | undefined;
   /** Counts the admissions after the warm-up. */
   readonly meter: RateMeter;
   readonly #check: GuaranteeCheck | TimetableCheck;
@@ -135,12 +135,11 @@ export class AdmissionWatch {
 
   constructor({ threads, startUs, rate, burst, timetable, ramp }: AdmissionWatchOptions) {
     // A ramp starts with its first slot.
-    const course = new RateCourse(startUs + HALF_SLOT_US, rate, ramp);
-    this.#course = course;
-    this.course = timetable === undefined ? course : timetableCourse(timetable, course);
+    this.course = new RateCourse(startUs + HALF_SLOT_US, rate, ramp);
+    this.#timetable = timetable;
     this.#startUs = startUs;
     this.meter = new RateMeter(startUs);
-    this.#check = timetable ?? new GuaranteeCheck(this.#course, burst);
+    this.#check = timetable ?? new GuaranteeCheck(this.course, burst);
     this.#merge = new AdmissionMerge(threads, (instants) => {
       this.#check.add(instants);
       this.#lastUs = instants.at(-1) ?? this.#lastUs;
@@ -149,7 +148,7 @@ export class AdmissionWatch {
 
   /** Call after each rate change, with clock readings from before and after it. */
   change(rate: number, beforeUs: number, afterUs: number): void {
-    this.#course.change(rate, beforeUs, afterUs);
+    this.course.change(rate, beforeUs, afterUs);
     this.#merge.change(beforeUs, afterUs);
   }
 
@@ -165,6 +164,11 @@ export class AdmissionWatch {
     return counted.length;
   }
 
+  /** The slots of the schedule between these instants. Call after all threads have ended. */
+  slots(startUs: number, endUs: number): number {
+    return this.#timetable?.countUntil(endUs) ?? this.course.tokens(startUs, endUs);
+  }
+
   /** The latest admission. Call after all threads have ended. */
   get lastUs(): number | undefined {
     return this.#lastUs;
@@ -174,11 +178,4 @@ export class AdmissionWatch {
   get guarantee(): Guarantee {
     return this.#check.verdict;
   }
-}
-
-/** The rates of a course whose tokens are the slots of a timetable. */
-function timetableCourse(timetable: TimetableCheck, course: RateCourse): AdmissionWatch['course'] {
-  const { rate, isSteady, range } = course;
-  const rateAt = (us: number) => course.rateAt(us);
-  return { rate, rateAt, isSteady, range, tokens: (_, toUs) => timetable.countUntil(toUs) };
 }

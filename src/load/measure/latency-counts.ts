@@ -7,15 +7,19 @@ const KEPT_BITS = 8;
 const DIGITS = 2;
 
 /** Latencies, and how many there are of each, as plain data. */
-export type ValueCounts = readonly [values: Float64Array, counts: Float64Array];
+export type ValueCounts = ReadonlyMap<number, number>;
 
 /**
  * Counts latencies to 1 %, enough for a chart. Unlike a histogram it holds only those that occur: a
  * thread makes many of them, and adds them up, between two requests.
  */
 export class LatencyCounts {
-  readonly #counts = new Map<number, number>();
+  #counts = new Map<number, number>();
   #total = 0;
+
+  get counts(): ValueCounts {
+    return this.#counts;
+  }
 
   /** The number of latencies. */
   get total(): number {
@@ -36,23 +40,14 @@ export class LatencyCounts {
     this.#total += count;
   }
 
-  /** Adds those of another thread. */
-  addAll([values, counts]: ValueCounts): void {
-    for (const [at, us] of values.entries()) this.record(us, counts[at]);
-  }
-
-  add(other: LatencyCounts): void {
-    for (const [us, count] of other.#counts) this.record(us, count);
-  }
-
-  toRecord(): ValueCounts {
-    return [Float64Array.from(this.#counts.keys()), Float64Array.from(this.#counts.values())];
+  add(counts: ValueCounts): void {
+    for (const [us, count] of counts) this.record(us, count);
   }
 
   /** Returns all counts and resets them. */
   take(): ValueCounts {
-    const counts = this.toRecord();
-    this.#counts.clear();
+    const counts = this.#counts;
+    this.#counts = new Map();
     this.#total = 0;
     return counts;
   }
@@ -93,7 +88,7 @@ export class LatencyGauge {
     this.#window.push(counts);
     if (this.#window.length > this.#length) this.#window.shift();
     const all = new LatencyCounts();
-    for (const each of this.#window.flat()) all.addAll(each);
+    for (const each of this.#window.flat()) all.add(each);
     if (all.total === 0) return undefined;
     const { histogram } = all;
     const at = (percentile: number) => histogram.getValueAtPercentile(percentile);

@@ -1,5 +1,5 @@
 import { LatencyCounts, type ValueCounts } from './latency-counts.ts';
-import { SlotValues } from './timeline.ts';
+import { type SlotRecord, SlotValues } from './timeline.ts';
 
 /** The latencies of a part of a run. */
 export interface LatencySlot {
@@ -24,12 +24,6 @@ export const LEAST_FOR = { p99: 110, p90: 12, p50: 1 } as const;
 /** With fewer slots, a chart shows no course: slots are then narrower, with fewer percentiles. */
 const LEAST_SLOTS = 4;
 
-/** A {@link LatencyTimeline} as plain data: each slot's values and their counts. */
-export interface LatencyTimelineRecord {
-  readonly slotUs: number;
-  readonly slots: readonly (readonly [slot: number, ...ValueCounts])[];
-}
-
 /** Several consecutive slots as one, from `from` to before `until`. */
 interface JoinedSlots {
   readonly counts: LatencyCounts;
@@ -40,7 +34,7 @@ interface JoinedSlots {
 /** Latencies over time, in slots that widen as the run gets longer. */
 export class LatencyTimeline extends SlotValues<LatencyCounts> {
   protected join([first, ...others]: readonly [LatencyCounts, ...LatencyCounts[]]): LatencyCounts {
-    for (const other of others) first.add(other);
+    for (const other of others) first.add(other.counts);
     return first;
   }
 
@@ -77,12 +71,12 @@ export class LatencyTimeline extends SlotValues<LatencyCounts> {
         (group.counts.total < least || Math.floor(group.from / width) === Math.floor(slot / width));
       const into = isOpen ? group : { counts: new LatencyCounts(), from: slot, until: slot };
       if (!isOpen) joined.push(into);
-      into.counts.add(counts);
+      into.counts.add(counts.counts);
       into.until = slot + 1;
     }
     const [before, last] = joined.slice(-2);
     if (before !== undefined && last !== undefined && last.counts.total < least) {
-      before.counts.add(last.counts);
+      before.counts.add(last.counts.counts);
       before.until = last.until;
       joined.pop();
     }
@@ -126,14 +120,12 @@ export class LatencyTimeline extends SlotValues<LatencyCounts> {
     return Math.max(1, Math.ceil((2 * least * this.values.length) / count));
   }
 
-  toRecord(): LatencyTimelineRecord {
-    const slots = this.#slots().map(([slot, counts]) => [slot, ...counts.toRecord()] as const);
-    return { slotUs: this.slotUs, slots };
+  toRecord(): SlotRecord<ValueCounts> {
+    return { slotUs: this.slotUs, values: this.values.map((latencies) => latencies?.counts) };
   }
 
   /** Adds the record of another thread. */
-  add({ slotUs, slots }: LatencyTimelineRecord): void {
-    this.widenTo(slotUs);
-    for (const [slot, ...counts] of slots) this.#countsAt(slot * slotUs).addAll(counts);
+  add(record: SlotRecord<ValueCounts>): void {
+    this.addEach(record, (atUs, counts) => this.#countsAt(atUs).add(counts));
   }
 }

@@ -5,9 +5,9 @@ import {
   type Histogram,
 } from 'hdr-histogram-js';
 import { addErrors, type DriveError, kindAmong } from './errors.ts';
-import { HIGHEST_US, LatencyCounts } from './latency-counts.ts';
-import { LatencyTimeline, type LatencyTimelineRecord } from './latency-timeline.ts';
-import { Timeline, type TimelineRecord } from './timeline.ts';
+import { HIGHEST_US, LatencyCounts, type ValueCounts } from './latency-counts.ts';
+import { LatencyTimeline } from './latency-timeline.ts';
+import { type SlotRecord, Timeline } from './timeline.ts';
 
 /** How calls ended. */
 export interface CallCounts {
@@ -52,14 +52,15 @@ export type Span = (typeof SPANS)[number];
 /** A {@link Tally} as plain data for another thread. */
 export interface TallyRecord {
   readonly counters: CallCounts;
-  readonly statusCodes: readonly (readonly [status: number, count: number])[];
-  readonly errors: readonly DriveError[];
+  readonly statusCodes: ReadonlyMap<number, number>;
+  /** By kind. */
+  readonly errors: ReadonlyMap<string, DriveError>;
   /** Histograms of microseconds, in HdrHistogram's compressed encoding. */
   readonly histograms: Readonly<Record<Span, string>>;
-  readonly latencyByTime: LatencyTimelineRecord;
+  readonly latencyByTime: SlotRecord<ValueCounts>;
   readonly blocked: BlockedCalls;
   /** By error kind or status. */
-  readonly failuresByTime: readonly (readonly [kind: string, failures: TimelineRecord])[];
+  readonly failuresByTime: readonly (readonly [kind: string, failures: SlotRecord<number>])[];
 }
 
 /** The calls that blocked their thread for 0.1 s or more. */
@@ -160,8 +161,8 @@ export class Tally {
   toRecord(): TallyRecord {
     return {
       counters: this.counters,
-      statusCodes: [...this.statusCodes],
-      errors: [...this.errors.values()],
+      statusCodes: this.statusCodes,
+      errors: this.errors,
       histograms: everySpan((span) => encodeIntoCompressedBase64(this.histograms[span])),
       latencyByTime: this.latencyByTime.toRecord(),
       blocked: this.blocked,
@@ -180,7 +181,7 @@ export class Tally {
     for (const [status, count] of record.statusCodes) {
       this.statusCodes.set(status, (this.statusCodes.get(status) ?? 0) + count);
     }
-    for (const error of record.errors) addErrors(this.errors, error);
+    for (const error of record.errors.values()) addErrors(this.errors, error);
     this.blocked.calls += record.blocked.calls;
     this.blocked.longestUs = Math.max(this.blocked.longestUs, record.blocked.longestUs);
     for (const span of SPANS) {

@@ -16,11 +16,11 @@ export function sumsOf(counts: readonly number[], size: number): number[] {
   );
 }
 
-/** A {@link Timeline} as plain data. */
-export interface TimelineRecord {
+/** Values by time slot, as plain data. */
+export interface SlotRecord<Value> {
   readonly slotUs: number;
-  /** One count per slot. */
-  readonly counts: readonly number[];
+  /** By slot. A slot without a value may be a hole. */
+  readonly values: readonly (Value | undefined)[];
 }
 
 /** A value per time slot. Slots widen as the run gets longer. */
@@ -41,6 +41,17 @@ export abstract class SlotValues<Value> {
   protected slotAt(atUs: number): number {
     while (atUs >= MOST_SLOTS * this.#slotUs) this.widenTo(widerSlot(this.#slotUs));
     return Math.floor(atUs / this.#slotUs);
+  }
+
+  /** Adds the values of another thread, of which `add` takes one at a time. */
+  protected addEach<Data>(
+    { slotUs, values }: SlotRecord<Data>,
+    add: (atUs: number, value: Data) => void,
+  ): void {
+    this.widenTo(slotUs);
+    for (const [slot, value] of values.entries()) {
+      if (value !== undefined) add(slot * slotUs, value);
+    }
   }
 
   /** Joins slots up to this width, to match those of others. */
@@ -76,15 +87,12 @@ export class Timeline extends SlotValues<number> {
     this.values[slot] = (this.values[slot] ?? 0) + count;
   }
 
-  toRecord(): TimelineRecord {
-    return { slotUs: this.slotUs, counts: this.counts };
+  toRecord(): SlotRecord<number> {
+    return { slotUs: this.slotUs, values: this.values };
   }
 
   /** Adds the events of another thread. */
-  addAll({ slotUs, counts }: TimelineRecord): void {
-    this.widenTo(slotUs);
-    counts.forEach((count, slot) => {
-      if (count > 0) this.add(slot * slotUs, count);
-    });
+  addAll(record: SlotRecord<number>): void {
+    this.addEach(record, (atUs, count) => this.add(atUs, count));
   }
 }

@@ -5,6 +5,7 @@ import { scheduleOf } from '../../limiters/limit.ts';
 import { systemClock } from '../../time/system-clock.ts';
 import { Fifo } from '../send/fifo.ts';
 import type { FleetOptions } from './options.ts';
+import type { Due } from './timetable.ts';
 
 const ANSWER_MS = 1_000;
 /** Number of clock readings. The one with the shortest delay gives the best estimate. */
@@ -71,10 +72,6 @@ export interface FleetReservationsOptions {
   readonly endUs: number;
   /** Called when a reservation arrives. */
   readonly onBought: () => void;
-}
-
-interface Due {
-  readonly dueUs: number;
 }
 
 /** Reservations on a server's bucket, bought in advance so that `reserve` is synchronous. */

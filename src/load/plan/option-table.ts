@@ -319,10 +319,11 @@ export function misuse(
   { nameOf, lacks, arrivals: kindOf }: Wording,
 ): string | undefined {
   const has = { rate: !isMax, max: isMax, requests: !isTask, task: isTask, https: isHttps };
-  for (const [field, { needs, fixedBy = [] }] of LOAD_OPTIONS) {
+  for (const [field, { value: reading, needs, fixedBy = [] }] of LOAD_OPTIONS) {
     const value = (given as Values)[field];
     // A warm-up of 0 is none.
-    if (value === undefined || value === 0) continue;
+    const isNone = value === 0 && 'range' in reading && reading.range.orNone === true;
+    if (value === undefined || isNone) continue;
     if (needs !== undefined && !has[needs]) {
       const lack = lacks[needs];
       return `${nameOf(field)} ${typeof lack === 'string' ? lack : lack(field)}`;

@@ -10,7 +10,9 @@ type Same = 'burst' | 'threads' | 'durationMs' | 'timeoutMs' | 'warmupMs' | 'gat
  * The options of a run: those of `drive`, checked and complete, and those that only the command has.
  * Plain data: they are posted to the threads.
  */
-export interface LoadOptions extends Required<Pick<DriveOptions, Same>> {
+export interface LoadOptions
+  extends Required<Pick<DriveOptions, Same>>,
+    Omit<RequestOptions, 'url'> {
   /** Absolute http or https URL. Undefined: the embedded server. */
   readonly url: string | undefined;
   /** Requests per second over all threads; with a ramp, its final rate. Infinity: no limit. */
@@ -20,19 +22,25 @@ export interface LoadOptions extends Required<Pick<DriveOptions, Same>> {
   readonly arrivals?: Arrivals | undefined;
   /** Number of processes to start, with `threads` each. Default: the threads run in this one. */
   readonly processes?: number | undefined;
-  /** Maximum number of connections over all threads. */
-  readonly connections: number;
   /** The rounds of a run without a rate. */
   readonly rounds?: number | undefined;
-  readonly method: string;
-  readonly headers: readonly Header[];
-  readonly body: Uint8Array | undefined;
-  /** How to connect to the target. Default: HTTP/1.1 over TCP. */
-  readonly transport?: Transport | undefined;
   /** A module to call at each due instant, instead of sending requests. */
   readonly task?: TaskOptions | undefined;
   /** A limit shared with other processes: `rate` and `burst` then are their totals. */
   readonly fleet?: FleetOptions | undefined;
+}
+
+/** The requests of a run or of a thread. */
+export interface RequestOptions {
+  /** Absolute http or https URL. */
+  readonly url: string;
+  readonly method: string;
+  readonly headers: readonly Header[];
+  readonly body: Uint8Array | undefined;
+  /** Maximum number of connections over all threads of the run, or of the thread. */
+  readonly connections: number;
+  /** How to connect to the target. Default: HTTP/1.1 over TCP. */
+  readonly transport?: Transport | undefined;
 }
 
 /** The same options, as text, and as plain data: they are posted to the threads. */

@@ -224,7 +224,8 @@ export interface SlotTurns {
   readonly of: number;
 }
 
-interface Due {
+/** An instant at which a request is due. */
+export interface Due {
   readonly dueUs: number;
 }
 

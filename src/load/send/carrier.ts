@@ -1,12 +1,7 @@
 import type { EventEmitter } from 'node:events';
 import { connect as connectTcp, isIP, type OnReadOpts, type Socket } from 'node:net';
-import {
-  type ConnectionOptions,
-  connect as connectTls,
-  createSecureContext,
-  type SecureContext,
-} from 'node:tls';
-import type { LoadOptions, Transport } from '../plan/options.ts';
+import { type ConnectionOptions, connect as connectTls, createSecureContext } from 'node:tls';
+import type { RequestOptions } from '../plan/options.ts';
 
 /** How an exchange ended: the status of the response, or why there is none. */
 export type Outcome = number | Error;
@@ -20,28 +15,6 @@ export function coded(code: string, message: string): Error {
 export interface HttpExchange {
   /** Call with the outcome. Only the first one counts. */
   end(outcome: Outcome): void;
-}
-
-/** The request of a run. */
-export interface RequestTemplate {
-  readonly method: string;
-  readonly path: string;
-  readonly headers: LoadOptions['headers'];
-  readonly body: Uint8Array | undefined;
-}
-
-/** Converts the options of a run to a request. */
-export function requestTemplate(
-  url: URL,
-  { method, headers, body }: Pick<LoadOptions, 'method' | 'headers' | 'body'>,
-): RequestTemplate {
-  const named = headers.some(([name]) => name.toLowerCase() === 'user-agent');
-  return {
-    path: url.pathname + url.search,
-    method,
-    headers: named ? headers : [['user-agent', 'zerotime-load'], ...headers],
-    body,
-  };
 }
 
 /** Carries exchanges with the target: an HTTP/1.1 connection or an HTTP/2 session. */
@@ -66,16 +39,6 @@ export interface Carriers {
   /** Releases the room of an exchange. */
   give(carrier: Carrier): void;
   close(): void;
-}
-
-/** How to reach the target, and what to send. */
-export interface TargetOptions {
-  readonly origin: string;
-  /** The Host header, if it differs from the origin. */
-  readonly host?: string | undefined;
-  readonly request: RequestTemplate;
-  readonly connections: number;
-  readonly transport?: Transport | undefined;
 }
 
 /**
@@ -112,28 +75,38 @@ function bare(hostname: string): string {
  * The name of a host for the TLS handshake; empty for an address, which TLS does not allow, and for
  * a Host header that names no host.
  */
-export function servernameOf(host: string): string {
+function servernameOf(host: string): string {
   const url = `http://${host}`;
   const name = URL.canParse(url) ? bare(new URL(url).hostname) : '';
   return isIP(name) === 0 ? name : '';
 }
 
-/** The options of all connections of a thread. */
+/** What all connections of a thread to its target have in common. */
 export interface ConnectTerms {
-  readonly socketPath?: string | undefined;
-  readonly servername?: string | undefined;
+  readonly url: URL;
+  /** The Host header of the requests. */
+  readonly host: string;
+  readonly socketPath: string | undefined;
   /** Options of `tls.connect`. */
-  readonly tls: { readonly rejectUnauthorized?: boolean; readonly secureContext?: SecureContext };
+  readonly tls: Pick<ConnectionOptions, 'servername' | 'rejectUnauthorized' | 'secureContext'>;
 }
 
 /** @throws Error if a certificate or key can't be parsed, or the two don't match */
-export function connectTerms({ socketPath, tls = {} }: Transport = {}): ConnectTerms {
-  const { insecure, servername, cert, key, ca } = tls;
+export function connectTerms({
+  headers,
+  transport: { socketPath, tls = {} } = {},
+  ...requests
+}: Pick<RequestOptions, 'url' | 'headers' | 'transport'>): ConnectTerms {
+  const url = new URL(requests.url);
+  const host = headers.find(([name]) => name.toLowerCase() === 'host')?.[1] ?? url.host;
+  const { insecure, servername = servernameOf(host), cert, key, ca } = tls;
   const isDefault = cert === undefined && key === undefined && ca === undefined;
   return {
+    url,
+    host,
     socketPath,
-    servername,
     tls: {
+      servername,
       ...(insecure === true && { rejectUnauthorized: false }),
       // Created once, so that connections don't parse all certificates again.
       ...(!isDefault && { secureContext: createSecureContext({ cert, key, ca }) }),
@@ -141,11 +114,17 @@ export function connectTerms({ socketPath, tls = {} }: Transport = {}): ConnectT
   };
 }
 
+/** The headers to send besides Host. */
+export function ownHeaders(headers: RequestOptions['headers']): RequestOptions['headers'] {
+  const own = headers.filter(([name]) => name.toLowerCase() !== 'host');
+  const isNamed = own.some(([name]) => name.toLowerCase() === 'user-agent');
+  return isNamed ? own : [['user-agent', 'zerotime-load'], ...own];
+}
+
 /** Connects to a server: over TCP, TLS or a Unix domain socket. */
 export function connectTo(
-  { protocol, hostname, port }: URL,
-  { socketPath, servername, tls }: ConnectTerms,
-  handshake: Pick<ConnectionOptions, 'servername' | 'ALPNProtocols' | 'session'>,
+  { url: { protocol, hostname, port }, socketPath, tls }: ConnectTerms,
+  handshake: Pick<ConnectionOptions, 'ALPNProtocols' | 'session'>,
   onread?: OnReadOpts,
 ): Socket {
   const isSecure = protocol === 'https:';
@@ -156,6 +135,5 @@ export function connectTo(
     ...(onread && { onread }),
   };
   if (!isSecure) return connectTcp(to).setNoDelay(true);
-  const named = servername === undefined ? {} : { servername };
-  return connectTls({ ...to, ...tls, ...handshake, ...named }).setNoDelay(true);
+  return connectTls({ ...to, ...tls, ...handshake }).setNoDelay(true);
 }

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import type { RequestOptions } from '../plan/options.ts';
 import {
   type Carrier,
   type Carriers,
@@ -8,8 +9,6 @@ import {
   connectTo,
   type HttpExchange,
   type Outcome,
-  servernameOf,
-  type TargetOptions,
   untilOpen,
 } from './carrier.ts';
 import { type ResponseHead, ResponseReader, requestBytes } from './http1.ts';
@@ -35,10 +34,7 @@ const CLOSED = 'the connection was closed before the end of the response';
 
 /** What all connections to a target have in common. */
 export interface Http1Terms {
-  readonly origin: URL;
   readonly connect: ConnectTerms;
-  /** The server name of the TLS handshake: that of the requests' Host header. */
-  readonly servername: string;
   readonly method: string;
   /** The request in bytes. */
   readonly bytes: Buffer;
@@ -46,17 +42,14 @@ export interface Http1Terms {
   readonly isKept: boolean;
 }
 
-export function http1Terms(target: Omit<TargetOptions, 'connections'>): Http1Terms {
-  const { request, transport } = target;
-  const origin = new URL(target.origin);
-  const { host = origin.host } = target;
+export function http1Terms(requests: Omit<RequestOptions, 'connections'>): Http1Terms {
+  const { method, headers } = requests;
+  const connect = connectTerms(requests);
   return {
-    origin,
-    connect: connectTerms(transport),
-    servername: servernameOf(host),
-    method: request.method,
-    bytes: requestBytes(request, host),
-    isKept: !request.headers.some((header) => /^connection: .*\bclose\b/i.test(header.join(': '))),
+    connect,
+    method,
+    bytes: requestBytes(requests, connect),
+    isKept: !headers.some((header) => /^connection: .*\bclose\b/i.test(header.join(': '))),
   };
 }
 
@@ -87,7 +80,7 @@ export class Connection implements Carrier {
 
   /** Opens the connection without sending a request. Never rejects. */
   open(timeoutMs: number): Promise<void> {
-    const isSecure = this.#terms.origin.protocol === 'https:';
+    const isSecure = this.#terms.connect.url.protocol === 'https:';
     return untilOpen(this.#connect(), isSecure ? 'secureConnect' : 'connect', timeoutMs);
   }
 
@@ -122,13 +115,13 @@ export class Connection implements Carrier {
   }
 
   #connect(): Socket {
-    const { origin, connect, servername, method } = this.#terms;
-    const handshake = { servername, ALPNProtocols: ['http/1.1'], session: this.#session };
+    const { connect, method } = this.#terms;
+    const handshake = { ALPNProtocols: ['http/1.1'], session: this.#session };
     const callback = (length: number) => {
       if (this.#socket === socket) this.#read(RECEIVED.subarray(0, length));
       return true;
     };
-    const socket = connectTo(origin, connect, handshake, { buffer: RECEIVED, callback });
+    const socket = connectTo(connect, handshake, { buffer: RECEIVED, callback });
     socket.on('session', (session: Buffer) => {
       this.#session = session;
     });
@@ -181,8 +174,8 @@ export class ConnectionPool implements Carriers {
   readonly capacity: number;
   readonly #free: Connection[];
 
-  constructor({ connections, ...target }: TargetOptions) {
-    const terms = http1Terms(target);
+  constructor({ connections, ...requests }: RequestOptions) {
+    const terms = http1Terms(requests);
     this.capacity = connections;
     this.#free = Array.from({ length: connections }, () => new Connection(terms));
   }

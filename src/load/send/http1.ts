@@ -1,5 +1,6 @@
 import { maxHeaderSize } from 'node:http';
-import { coded, type RequestTemplate } from './carrier.ts';
+import type { RequestOptions } from '../plan/options.ts';
+import { type ConnectTerms, coded, ownHeaders } from './carrier.ts';
 
 // HTTP/1.1 (RFC 9112) for one request that is sent again and again.
 
@@ -8,10 +9,10 @@ const WITH_BODY = new Set(['PATCH', 'POST', 'PROPFIND', 'PROPPATCH', 'PUT', 'QUE
 
 /** A request in bytes. */
 export function requestBytes(
-  { method, path, headers, body }: RequestTemplate,
-  host: string,
+  { method, headers, body }: Pick<RequestOptions, 'method' | 'headers' | 'body'>,
+  { url: { pathname, search }, host }: ConnectTerms,
 ): Buffer {
-  const own = headers.filter(([name]) => name.toLowerCase() !== 'host');
+  const own = ownHeaders(headers);
   const isPlain = own.every(([name]) => name.toLowerCase() !== 'connection');
   const fields = [
     ['host', host],
@@ -19,7 +20,10 @@ export function requestBytes(
     ...own,
     ...(body || WITH_BODY.has(method) ? [['content-length', body?.byteLength ?? 0]] : []),
   ];
-  const lines = [`${method} ${path} HTTP/1.1`, ...fields.map((field) => field.join(': '))];
+  const lines = [
+    `${method} ${pathname}${search} HTTP/1.1`,
+    ...fields.map((field) => field.join(': ')),
+  ];
   const head = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
   return body === undefined ? head : Buffer.concat([head, body]);
 }

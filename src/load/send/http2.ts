@@ -5,6 +5,7 @@ import {
   constants,
   type OutgoingHttpHeaders,
 } from 'node:http2';
+import type { RequestOptions } from '../plan/options.ts';
 import {
   type Carrier,
   type Carriers,
@@ -13,9 +14,7 @@ import {
   connectTerms,
   connectTo,
   type HttpExchange,
-  type RequestTemplate,
-  servernameOf,
-  type TargetOptions,
+  ownHeaders,
   untilOpen,
 } from './carrier.ts';
 
@@ -23,30 +22,25 @@ import {
 const FIRST_STREAMS = 100;
 const CLOSED = 'the stream was closed before the end of the response';
 
-/** A request in HTTP/2 form, built once per run. */
-export interface Http2Request {
+/** What all sessions of a thread have in common. */
+export interface Http2Terms {
+  readonly connect: ConnectTerms;
   readonly headers: OutgoingHttpHeaders;
   readonly body: Uint8Array | undefined;
-  /** Its host, for the TLS handshake. */
-  readonly servername: string;
 }
 
-/** HTTP/1.1 headers that concern one connection, or that HTTP/2 renames. */
-const OF_CONNECTION = new Set(['connection', 'host', 'proxy-connection']);
+/** HTTP/1.1 headers that concern one connection. */
+const OF_CONNECTION = new Set(['connection', 'proxy-connection']);
 
 /** One HTTP/2 session, opened no later than its first request and reopened after it ends. */
 export class Http2Session implements Carrier {
-  readonly #origin: URL;
-  readonly #request: Http2Request;
-  readonly #terms: ConnectTerms;
+  readonly #terms: Http2Terms;
   #session: ClientHttp2Session | undefined;
   readonly #streams = new Map<HttpExchange, ClientHttp2Stream>();
   /** Exchanges that occupy room here. */
   inUse = 0;
 
-  constructor(origin: URL, request: Http2Request, terms: ConnectTerms) {
-    this.#origin = origin;
-    this.#request = request;
+  constructor(terms: Http2Terms) {
     this.#terms = terms;
   }
 
@@ -68,7 +62,7 @@ export class Http2Session implements Carrier {
   }
 
   dispatch(exchange: HttpExchange): void {
-    const { headers, body } = this.#request;
+    const { headers, body } = this.#terms;
     try {
       const stream = this.#live().request(headers, { endStream: body === undefined });
       this.#streams.set(exchange, stream);
@@ -116,9 +110,9 @@ export class Http2Session implements Carrier {
     const known = this.#session;
     // After the server's GOAWAY, a session finishes its streams and accepts no new ones.
     if (known !== undefined && !known.closed && !known.destroyed) return known;
-    const handshake = { servername: this.#request.servername, ALPNProtocols: ['h2'] };
-    const session = connect(this.#origin, {
-      createConnection: () => connectTo(this.#origin, this.#terms, handshake),
+    const terms = this.#terms.connect;
+    const session = connect(terms.url, {
+      createConnection: () => connectTo(terms, { ALPNProtocols: ['h2'] }),
       settings: { enablePush: false },
     });
     // Its streams fail with the same error and count it.
@@ -133,36 +127,33 @@ function causeOf(error: Error): Error {
   return error.cause instanceof Error ? error.cause : error;
 }
 
-export function http2Request(url: URL, host: string, template: RequestTemplate): Http2Request {
-  const { path, method, body } = template;
+export function http2Terms(requests: Omit<RequestOptions, 'connections'>): Http2Terms {
+  const { method, body } = requests;
+  const connect = connectTerms(requests);
+  const { protocol, pathname, search } = connect.url;
   const headers: Record<string, string | string[]> = {
     ':method': method,
-    ':scheme': url.protocol.slice(0, -1),
-    ':authority': host,
-    ':path': path,
+    ':scheme': protocol.slice(0, -1),
+    ':authority': connect.host,
+    ':path': pathname + search,
   };
-  for (const [title, value] of template.headers) {
+  for (const [title, value] of ownHeaders(requests.headers)) {
     const name = title.toLowerCase();
     if (OF_CONNECTION.has(name)) continue;
     const known = headers[name];
     headers[name] = known === undefined ? value : [known, value].flat();
   }
   if (body !== undefined) headers['content-length'] = String(body.byteLength);
-  return { headers, body, servername: servernameOf(host) };
+  return { connect, headers, body };
 }
 
 /** HTTP/2 sessions, each with as many streams as the server allows. */
 export class Http2Sessions implements Carriers {
   readonly #sessions: readonly Http2Session[];
 
-  constructor({ origin, host, request, connections, transport }: TargetOptions) {
-    const url = new URL(origin);
-    const terms = connectTerms(transport);
-    const repeated = http2Request(url, host ?? url.host, request);
-    this.#sessions = Array.from(
-      { length: connections },
-      () => new Http2Session(url, repeated, terms),
-    );
+  constructor({ connections, ...requests }: RequestOptions) {
+    const terms = http2Terms(requests);
+    this.#sessions = Array.from({ length: connections }, () => new Http2Session(terms));
   }
 
   get capacity(): number {

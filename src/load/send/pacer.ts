@@ -1,9 +1,7 @@
-import type { Reservation } from '../../limiters/reservation.ts';
 import type { TokenBucket } from '../../limiters/token-bucket.ts';
+import type { Due } from '../plan/timetable.ts';
 import { Fifo } from './fifo.ts';
 
-/** A reservation as the pacer sees it. */
-type Due = Pick<Reservation, 'dueUs'>;
 interface ReservingBucket {
   readonly clock: Pick<TokenBucket['clock'], 'now' | 'sleepSync'>;
   /** Undefined if no reservation is ready yet; `wake` is called once one is. */

@@ -12,6 +12,8 @@ export interface WorkHooks {
   readonly onIdle: () => void;
 }
 
+/** The kind of error of requests or calls that are cut because the run is stopped. */
+export const INTERRUPTED = 'interrupted';
 /** How long a run that is stopped waits for requests or calls in flight. */
 export const STOPPED_MS = 1_000;
 /** Why those that take longer are ended. */
@@ -106,7 +108,7 @@ export abstract class QueuedWork<One extends InFlight, Room> {
   /** Drops the queue, and ends what is in flight: it counts as `interrupted`. */
   interrupt(): void {
     const cut = [...this.#inFlight];
-    this.abandon('interrupted', STOPPED);
+    this.abandon(INTERRUPTED, STOPPED);
     for (const one of cut) this.cancel(one, new DOMException(STOPPED, 'AbortError'));
   }
 
@@ -200,24 +202,16 @@ export type Work = Omit<QueuedWork<InFlight, unknown>, 'abandon'>;
 const MOST_QUEUED = 10_000;
 
 /**
- * Decides when a thread must leave slots to other threads because this client can't keep up. A slow
- * target alone is never a reason: requests to it stay due.
+ * Whether a thread must leave slots to other threads because this client can't keep up. A slow target
+ * alone is never a reason: requests to it stay due.
+ *
+ * @param processorsAreFull whether the machine has no processor time left
  */
-export class Backlog {
-  /** Whether the machine has no processor time left. */
-  processorsAreFull = false;
-  readonly #capacity: number | undefined;
-
-  /** @param capacity replaces that of the work */
-  constructor(capacity?: number) {
-    this.#capacity = capacity;
-  }
-
-  isFull(
-    { queued, capacity }: Pick<Work, 'queued' | 'capacity'>,
-    loop: Pick<LoopGauge, 'isFull'>,
-  ): boolean {
-    if (queued <= (this.#capacity ?? capacity)) return false;
-    return loop.isFull || (this.processorsAreFull && queued > MOST_QUEUED);
-  }
+export function isBehind(
+  { queued, capacity }: Pick<Work, 'queued' | 'capacity'>,
+  loop: Pick<LoopGauge, 'isFull'>,
+  processorsAreFull: boolean,
+): boolean {
+  if (queued <= capacity) return false;
+  return loop.isFull || (processorsAreFull && queued > MOST_QUEUED);
 }

@@ -18,11 +18,15 @@ const AHEAD = 64;
  * first requests to the target would be late, and count as the target's latency.
  */
 async function rehearse(data: LoadThreadData): Promise<void> {
-  const { requests, ...target } = data.rehearsal;
+  const { requests, url } = data.rehearsal;
   if (requests === 0) return;
   const rehearsed: LoadThreadData = {
     ...data,
-    ...target,
+    url,
+    method: 'GET',
+    headers: [],
+    body: undefined,
+    transport: { http2: data.transport?.http2 },
     connections: CONNECTIONS,
     openAhead: Math.min(CONNECTIONS, data.openAhead),
     timeoutMs: 1_000,
@@ -37,7 +41,7 @@ async function playRun(data: LoadThreadData, requests: number): Promise<void> {
   const { done } = new ThreadService(port1, {
     data,
     // Send all requests even if the server is slow for lack of processor time.
-    capacity: Number.POSITIVE_INFINITY,
+    neverPauses: true,
     open: (hooks) => openSender(data, hooks),
   });
   await once(port2, 'message'); // ready

@@ -1,13 +1,7 @@
 import { errorKind } from '../measure/errors.ts';
+import type { RequestOptions } from '../plan/options.ts';
 import type { LoadThreadData } from '../threads/messages.ts';
-import {
-  type Carrier,
-  type Carriers,
-  type HttpExchange,
-  type Outcome,
-  requestTemplate,
-  type TargetOptions,
-} from './carrier.ts';
+import type { Carrier, Carriers, HttpExchange, Outcome } from './carrier.ts';
 import { ConnectionPool } from './connection.ts';
 import { Http2Sessions } from './http2.ts';
 import {
@@ -18,7 +12,7 @@ import {
   type WorkHooks,
 } from './queued-work.ts';
 
-export interface SenderOptions extends QueuedWorkOptions, TargetOptions {}
+export interface SenderOptions extends QueuedWorkOptions, RequestOptions {}
 
 /** A request in flight. */
 interface SentRequest extends InFlight, HttpExchange {
@@ -103,17 +97,7 @@ const OPEN_MS = 2_000;
 
 /** Creates a sender and opens its first connections. */
 export async function openSender(data: LoadThreadData, hooks: WorkHooks): Promise<Sender> {
-  const { url, connections, openAhead, request, timeoutMs, transport } = data;
-  const target = new URL(url);
-  const sender = new Sender({
-    ...hooks,
-    origin: target.origin,
-    host: request.headers.find(([name]) => name.toLowerCase() === 'host')?.[1],
-    request: requestTemplate(target, request),
-    connections,
-    transport,
-    timeoutMs,
-  });
-  await sender.open(openAhead, Math.min(timeoutMs, OPEN_MS));
+  const sender = new Sender({ ...data, ...hooks });
+  await sender.open(data.openAhead, Math.min(data.timeoutMs, OPEN_MS));
   return sender;
 }

@@ -1,19 +1,7 @@
 import type { ValueCounts } from '../measure/latency-counts.ts';
 import type { CallCounts, TallyRecord } from '../measure/tally.ts';
-import type { FleetOptions, LoadOptions, TaskOptions, Transport } from '../plan/options.ts';
+import type { FleetOptions, RequestOptions, TaskOptions } from '../plan/options.ts';
 import type { SharedTimetable } from '../plan/timetable.ts';
-
-/** How a thread warms up its code before the run. */
-interface Rehearsal {
-  /** The embedded server's URL: the target must only get requests that are in the result. */
-  readonly url: string;
-  readonly requests: number;
-  readonly request: RequestParts;
-  readonly transport?: Transport | undefined;
-}
-
-/** The parts of a request except its URL. */
-type RequestParts = Pick<LoadOptions, 'method' | 'headers' | 'body'>;
 
 /** The part of `workerData` that all threads get. */
 export interface ThreadData {
@@ -25,16 +13,15 @@ export interface ThreadData {
 }
 
 /** The `workerData` of a thread that sends requests. */
-export interface LoadThreadData extends ThreadData {
-  readonly url: string;
-  readonly rehearsal: Rehearsal;
-  /** Maximum number of this thread's connections. */
-  readonly connections: number;
+export interface LoadThreadData extends ThreadData, RequestOptions {
+  /** How it warms up its code before the run. */
+  readonly rehearsal: {
+    /** The embedded server's URL: the target must only get requests that are in the result. */
+    readonly url: string;
+    readonly requests: number;
+  };
   /** Connections to open before the run, at least one. */
   readonly openAhead: number;
-  readonly request: RequestParts;
-  /** How to connect to the target; by default over TCP, with HTTP/1.1. */
-  readonly transport?: Transport | undefined;
 }
 
 /** The task that a thread calls. */
@@ -118,7 +105,7 @@ export type LoadEvent =
   | {
       readonly type: 'report';
       /** Admissions since the last report. */
-      readonly admissions: Float64Array;
+      readonly admissions: Float64Array<ArrayBuffer>;
       /** No later report has an earlier instant. */
       readonly throughUs: number;
       readonly counters: CallCounts;
@@ -129,23 +116,26 @@ export type LoadEvent =
   /** The current round, so far or as a whole. */
   | { readonly type: 'round'; readonly round: ThreadRound; readonly isOver: boolean }
   /** The last message: all requests have ended, or the thread must end. */
-  | {
-      readonly type: 'done';
-      readonly admissions: Float64Array;
-      readonly tally: TallyRecord;
-      /** At a rate: the requests of the warm-up. */
-      readonly warmUp?: CallCounts;
-      /** At a rate: the share of the time for which the event loop was busy. */
-      readonly busy?: number;
-      /** At a rate: the most requests or calls that it could have in flight. */
-      readonly capacity?: number;
-      /** At a rate: whether one ever had to wait for another to end. */
-      readonly wasFull?: boolean;
-      /** The round that it could not finish. */
-      readonly round?: ThreadRound | undefined;
-      /** Why the thread ended early, or why its teardown failed. */
-      readonly failure?: string | undefined;
-    };
+  | ({ readonly type: 'done' } & LastReport);
+
+/** The results of a thread. */
+export interface LastReport {
+  /** Admissions since the report before. */
+  readonly admissions: Float64Array<ArrayBuffer>;
+  readonly tally: TallyRecord;
+  /** At a rate: the requests of the warm-up. */
+  readonly warmUp?: CallCounts;
+  /** At a rate: the share of the time for which the event loop was busy. */
+  readonly busy?: number;
+  /** At a rate: the most requests or calls that it could have in flight. */
+  readonly capacity?: number;
+  /** At a rate: whether one ever had to wait for another to end. */
+  readonly wasFull?: boolean;
+  /** The round that it could not finish. */
+  readonly round?: ThreadRound | undefined;
+  /** Why the thread ended early, or why its teardown failed. */
+  readonly failure?: string | undefined;
+}
 
 // Messages between the main process and the processes it starts. A thread is identified by its
 // index within its process.
@@ -168,11 +158,11 @@ export type ProcessEvent =
   /** The process can't open the region, and ends. */
   | { readonly type: 'down'; readonly reason: string }
   | {
-      readonly type: 'event';
+      readonly type: 'thread';
       readonly thread: number;
-      readonly event: LoadEvent;
+      /** The event that its worker has emitted, with a {@link LoadEvent}, an error's text or a code. */
+      readonly event: 'message' | 'error' | 'exit';
+      readonly value: unknown;
       /** Processor time used by the process, in milliseconds. */
       readonly cpuMs: number;
-    }
-  | { readonly type: 'error'; readonly thread: number; readonly reason: string }
-  | { readonly type: 'exit'; readonly thread: number; readonly code: number };
+    };

@@ -40,12 +40,13 @@ export function runLoadProcess(path: string, { send, onCommand }: ProcessChannel
     }
     const worker = new Worker(new URL(message.code), { workerData: message.data });
     workers[thread] = worker;
-    worker.on('message', (event) => {
-      const { user, system } = process.cpuUsage();
-      send({ type: 'event', thread, event, cpuMs: (user + system) / 1_000 });
-    });
-    worker.on('error', (error) => send({ type: 'error', thread, reason: String(error) }));
-    worker.on('exit', (code) => send({ type: 'exit', thread, code }));
+    for (const event of ['message', 'error', 'exit'] as const) {
+      worker.on(event, (given: unknown) => {
+        const { user, system } = process.cpuUsage();
+        const value = event === 'error' ? String(given) : given;
+        send({ type: 'thread', thread, event, value, cpuMs: (user + system) / 1_000 });
+      });
+    }
   });
   send({ type: 'up' });
 }

@@ -106,24 +106,16 @@ export class ProcessHandle {
   #hear(event: ProcessEvent): void {
     if (event.type === 'up' || event.type === 'down') return;
     const thread = this.#threads[event.thread];
-    if (event.type === 'event') {
-      this.#cpuMs = event.cpuMs;
-      thread?.emit('message', event.event);
-    } else if (event.type === 'error') thread?.emit('error', event.reason);
-    else this.#exit(event.thread, event.code);
-  }
-
-  #exit(number: number, code: number): void {
-    const thread = this.#threads[number];
-    this.#threads[number] = undefined;
-    thread?.emit('exit', code);
+    this.#cpuMs = event.cpuMs;
+    if (event.event === 'exit') this.#threads[event.thread] = undefined;
+    thread?.emit(event.event, event.value);
   }
 
   /** Call when the process has ended: reports its remaining threads as crashed. */
   #lose(cause: string): void {
-    for (const [number, thread] of this.#threads.entries()) {
+    for (const thread of this.#threads.splice(0)) {
       thread?.emit('error', `process ${this.#child.pid} ended with ${cause}`);
-      this.#exit(number, 1);
+      thread?.emit('exit', 1);
     }
   }
 }

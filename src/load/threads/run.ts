@@ -2,9 +2,9 @@ import { onAbort } from '../../time/on-abort.ts';
 import { runRounds } from '../closed/run-rounds.ts';
 import type { DriveResult } from '../judge/drive-result.ts';
 import { type FullThreads, fitnessOf, MOST_BUSY } from '../judge/fitness.ts';
-import { resultOf } from '../judge/result-of.ts';
+import { type RunRecord, resultOf } from '../judge/result-of.ts';
 import { AdmissionWatch } from '../measure/admissions.ts';
-import { CpuGauge, type ProcessorUse, readTimes } from '../measure/gauges.ts';
+import { CpuGauge, readTimes } from '../measure/gauges.ts';
 import { LatencyGauge } from '../measure/latency-counts.ts';
 import { Tally, totalOf } from '../measure/tally.ts';
 import { type ArrivalPlan, HALF_SLOT_US, planArrivals } from '../plan/arrival-plan.ts';
@@ -12,6 +12,7 @@ import { joinFleet, measureAhead } from '../plan/fleet.ts';
 import { RATES } from '../plan/option-table.ts';
 import { type LoadOptions, type RunHooks, threadsOf } from '../plan/options.ts';
 import { shareTimetable, TimetableCheck, timetableOf } from '../plan/timetable.ts';
+import { INTERRUPTED } from '../send/queued-work.ts';
 import { openTarget, type Target } from '../send/target.ts';
 import { ProcessTeam } from './process-team.ts';
 import { connectionsOf, outstandingAt, startThreads } from './start-threads.ts';
@@ -84,11 +85,10 @@ async function runWith(
     const startedAt = new Date();
     const aheadUs = fleet && (await measureAhead(fleet));
     const cpu = new CpuGauge(() => readTimes(team?.cpuMs));
-    const run = { options: spread, threads, plan: { ...plan, timetable }, startUs, aheadUs };
-    const window = await conduct({ ...run, watch, cpu }, hooks);
-    const full = fullThreads(spread, threads);
-    const processors = cpu.use;
-    return collect({ options, url, startedAt, threads, watch, full, processors, ...window });
+    const slots = { ...plan, timetable };
+    const run = { options: spread, threads, plan: slots, startUs, aheadUs, watch, cpu };
+    const end = await conduct(run, hooks);
+    return resultOf({ ...collect(run, end, hooks.stop), options, url, startedAt });
   } finally {
     fleet?.close();
     await Promise.all([target?.close(), ...threads.map((thread) => thread.giveUp())]);
@@ -104,18 +104,13 @@ function fullThreads(options: LoadOptions, handles: readonly ThreadHandle[]): Fu
   return { threads: full.length, connections, ...(isHttp2 && { sessions }) };
 }
 
-interface Collected extends RunWindow {
-  readonly options: LoadOptions;
-  readonly url: string;
-  readonly startedAt: Date;
-  readonly threads: readonly ThreadHandle[];
-  readonly watch: AdmissionWatch;
-  readonly full: FullThreads;
-  readonly processors: ProcessorUse;
-}
-
-function collect(collected: Collected): DriveResult {
-  const { threads, startUs, watch, full, processors, ...run } = collected;
+/** What a run has measured. */
+function collect(
+  { options, threads, startUs, watch, cpu }: ReadyRun,
+  end: RunEnd,
+  stop: AbortSignal,
+): Omit<RunRecord, 'options' | 'url' | 'startedAt'> {
+  const processors = cpu.use;
   const tally = new Tally();
   for (const thread of threads) {
     if (thread.last !== undefined) tally.add(thread.last.tally);
@@ -124,23 +119,23 @@ function collect(collected: Collected): DriveResult {
   }
   const { course } = watch;
   // A thread that learns late of an early stop runs past it and extends the run.
-  const endUs = Math.max(run.endUs, (watch.lastUs ?? Number.NEGATIVE_INFINITY) + HALF_SLOT_US);
+  const endUs = Math.max(end.endUs, (watch.lastUs ?? Number.NEGATIVE_INFINITY) + HALF_SLOT_US);
   const elapsedMs = (endUs - startUs) / 1_000;
   const loops = threads.map(({ last }) => last?.busy ?? 0);
-  return resultOf({
-    ...run,
+  return {
+    interrupted: end.interrupted || (stop.aborted && tally.errors.has(INTERRUPTED)),
     warmUp: totalOf(threads.map(({ last }) => last?.warmUp)),
     elapsedMs,
     admitted: watch.meter.admitted,
     wantedRatePerSecond:
-      elapsedMs === 0 ? course.rate : course.tokens(startUs, endUs) / (elapsedMs / 1_000),
+      elapsedMs === 0 ? course.rate : watch.slots(startUs, endUs) / (elapsedMs / 1_000),
     wantedRangePerSecond: course.isSteady ? null : course.range,
     admittedPer100Ms: watch.meter.countsUntil(endUs),
     threads,
     tally,
     guarantee: watch.guarantee,
-    fitness: fitnessOf({ tally, full, loops, processors }),
-  });
+    fitness: fitnessOf({ tally, full: fullThreads(options, threads), loops, processors }),
+  };
 }
 
 /** Lead time for a stop to reach all threads, so that they end at the same instant. */
@@ -153,16 +148,15 @@ const STUCK_US = 5e6;
 const PROGRESS_MS = 250;
 /** Live latencies cover this span. */
 const WINDOW_MS = 1_000;
-/** The time from the first request to the last, and the rate over that time. */
-export interface RunWindow {
-  readonly startUs: number;
+/** When the last request was due, and whether that was early. */
+interface RunEnd {
   readonly endUs: number;
   readonly interrupted: boolean;
 }
 
 /** A run that is ready to start. */
 interface ReadyRun {
-  readonly options: Pick<LoadOptions, 'durationMs' | 'timeoutMs' | 'task'>;
+  readonly options: LoadOptions;
   readonly threads: readonly ThreadHandle[];
   readonly plan: ArrivalPlan;
   /** The end of the warm-up. */
@@ -177,7 +171,7 @@ interface ReadyRun {
 export async function conduct(
   { options, threads, plan, startUs, aheadUs, watch, cpu }: ReadyRun,
   { stop, onProgress, onSteerable }: RunHooks,
-): Promise<RunWindow> {
+): Promise<RunEnd> {
   const { durationMs, timeoutMs, task } = options;
   const { bucket, startUs: firstUs, timetable } = plan;
   const now = () => bucket.clock.now();
@@ -212,11 +206,11 @@ export async function conduct(
     },
     Math.ceil((startUs - now()) / 1_000) + 1,
   );
+  // After the last request is due, a stop still cuts those in flight.
   const endEarly = () => {
     const earlyUs = Math.max(firstUs - HALF_SLOT_US, now() + STOP_LEAD_US);
-    if (earlyUs >= endUs) return;
-    endUs = earlyUs;
-    interrupted = true;
+    if (earlyUs < endUs) interrupted = true;
+    endUs = Math.min(endUs, earlyUs);
     for (const thread of threads) thread.post({ type: 'stop', endUs });
   };
   const graceUs = timeoutMs * (task === undefined ? 1_000 : 2_000) + STUCK_US;
@@ -257,7 +251,7 @@ export async function conduct(
     threads.map(async (thread) => {
       await thread.done;
       // Without this thread the load can't keep the requested rate.
-      if (thread.crash !== undefined) endEarly();
+      if (thread.crash !== undefined && now() + STOP_LEAD_US < endUs) endEarly();
     }),
   );
   forget();
@@ -266,5 +260,5 @@ export async function conduct(
   report();
   clearTimeout(steerable);
   // A run stopped during the warm-up has length 0.
-  return { startUs, endUs: Math.max(startUs, endUs), interrupted };
+  return { endUs: Math.max(startUs, endUs), interrupted };
 }

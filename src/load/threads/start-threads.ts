@@ -66,18 +66,15 @@ function requestData(
   { url, rehearsalUrl = url }: Target,
 ): (thread: number) => Omit<LoadThreadData, keyof ThreadData> {
   const { rate, ramp, threads, method, headers, body, transport } = options;
-  const rehearsal = {
-    url: rehearsalUrl,
-    requests: rehearsalRequests(options),
-    request: { method: 'GET', headers: [], body: undefined },
-    transport: { http2: transport?.http2 },
-  };
+  const rehearsal = { url: rehearsalUrl, requests: rehearsalRequests(options) };
   return (thread) => ({
     url,
     rehearsal,
     connections: connectionsOf(options, thread),
     openAhead: Math.ceil(((ramp?.from ?? rate) * OPEN_AHEAD_S) / threads),
-    request: { method, headers, body },
+    method,
+    headers,
+    body,
     transport,
   });
 }

@@ -84,7 +84,7 @@ export class ThreadHandle {
         this.admitted += this.#onAdmissions(event.admissions, event.throughUs);
         this.counters = event.counters;
         this.waiting = event.waiting;
-        this.latencies.addAll(event.latencies);
+        this.latencies.add(event.latencies);
         break;
       case 'round':
         this.roundSoFar = event.round;

@@ -1,5 +1,5 @@
 import type { MessagePort } from 'node:worker_threads';
-import type { LoadCommand, LoadEvent } from './messages.ts';
+import type { LastReport, LoadCommand, LoadEvent } from './messages.ts';
 
 /** Thrown if a thread can't get ready, with a message for the user. */
 export class UnreadyError extends Error {
@@ -10,6 +10,7 @@ export class UnreadyError extends Error {
 export class ThreadPort {
   readonly #port: MessagePort;
   #settleDone: () => void = () => undefined;
+  #isClosed = false;
   /** Resolves when the last message is posted. */
   readonly done = new Promise<void>((resolve) => {
     this.#settleDone = resolve;
@@ -33,16 +34,33 @@ export class ThreadPort {
     } catch (error) {
       // Any other error crashes the thread, and the main thread reports it.
       if (!(error instanceof UnreadyError)) throw error;
-      this.post({ type: 'unready', reason: error.message });
-      this.close();
+      this.#end({ type: 'unready', reason: error.message });
     }
   }
 
-  readonly post = (event: LoadEvent, transfer: ArrayBuffer[] = []): void => {
+  post(event: LoadEvent): void {
+    const transfer = 'admissions' in event ? [event.admissions.buffer] : [];
     this.#port.postMessage(event, transfer);
-  };
+  }
 
-  close(): void {
+  /** Closes the work, then posts the last report, which says why closing failed. */
+  async close(work: { close(): unknown }, last: () => Omit<LastReport, 'failure'>): Promise<void> {
+    try {
+      await work.close();
+      this.conclude(last());
+    } catch (error) {
+      this.conclude({ ...last(), failure: (error as Error).message });
+    }
+  }
+
+  /** Posts the last report immediately, if none is posted yet. */
+  conclude(last: LastReport): void {
+    if (!this.#isClosed) this.#end({ type: 'done', ...last });
+  }
+
+  #end(event: LoadEvent): void {
+    this.#isClosed = true;
+    this.post(event);
     this.#port.close();
     this.#settleDone();
   }

@@ -6,8 +6,8 @@ import { ThreadTallies } from '../measure/tally.ts';
 import { type Fleet, FleetReservations, joinFleet } from '../plan/fleet.ts';
 import { TimetableSlots } from '../plan/timetable.ts';
 import { Pacer } from '../send/pacer.ts';
-import { Backlog, STOPPED_MS, type Work, type WorkHooks } from '../send/queued-work.ts';
-import type { LoadCommand, ThreadData } from './messages.ts';
+import { isBehind, STOPPED_MS, type Work, type WorkHooks } from '../send/queued-work.ts';
+import type { LastReport, LoadCommand, ThreadData } from './messages.ts';
 import { ThreadPort } from './thread-port.ts';
 
 /** Short enough for a live rate, and to lose little in a crash. */
@@ -32,8 +32,8 @@ export interface OpenHooks extends WorkHooks {
 
 export interface ThreadServiceOptions {
   readonly data: ThreadData;
-  /** Requests that may be in flight before slots are left to others. Default: those of the work. */
-  readonly capacity?: number;
+  /** Whether it sends all requests, even if it can't keep up. Default: false. */
+  readonly neverPauses?: boolean;
   /** Prepares everything for the first due instant. */
   readonly open: (hooks: OpenHooks) => Promise<Work>;
 }
@@ -57,7 +57,8 @@ export class ThreadService {
   readonly #tallies = new ThreadTallies();
   /** The instants at which requests came due since the last report. */
   #admissions: number[] = [];
-  readonly #backlog: Backlog;
+  /** As of the last command. */
+  #processorsAreFull = false;
   #fleet: Fleet | undefined;
   #work: Work | undefined;
   #run: Running | undefined;
@@ -65,7 +66,6 @@ export class ThreadService {
   #isIssuing = true;
   #isStopped = false;
   #isFinished = false;
-  #isConcluded = false;
   #busy = 0;
   // While the connections are open: after that nobody knows what a server allows.
   #capacity: number | undefined;
@@ -73,7 +73,6 @@ export class ThreadService {
 
   constructor(port: MessagePort, options: ThreadServiceOptions) {
     this.#options = options;
-    this.#backlog = new Backlog(options.capacity);
     this.#port = new ThreadPort(
       port,
       () => this.#prepare(),
@@ -92,7 +91,7 @@ export class ThreadService {
     this.#isFinished = true;
     this.#clearTimers(this.#run);
     this.#run.pacer.stop(Number.NEGATIVE_INFINITY);
-    this.#conclude(this.#run, failure);
+    this.#port.conclude({ ...this.#last(this.#run), failure });
   }
 
   async #prepare(): Promise<void> {
@@ -112,12 +111,10 @@ export class ThreadService {
         this.#go(command);
         break;
       case 'stop':
-        this.#isStopped = true;
-        this.#endUs = Math.min(this.#endUs, command.endUs);
-        this.#run?.pacer.stop(this.#endUs);
+        this.#stop(command.endUs);
         break;
       case 'processors':
-        this.#backlog.processorsAreFull = command.areFull;
+        this.#processorsAreFull = command.areFull;
         break;
       case 'rate':
         this.#run?.pacer.follow(command.outstanding);
@@ -125,10 +122,19 @@ export class ThreadService {
     }
   }
 
+  #stop(endUs: number): void {
+    this.#isStopped = true;
+    this.#endUs = Math.min(this.#endUs, endUs);
+    if (this.#run === undefined) return;
+    this.#run.pacer.stop(this.#endUs);
+    if (!this.#isIssuing && !this.#isFinished) this.#limitDrain(this.#run);
+  }
+
   #go(command: LoadCommand & { type: 'go' }): void {
     const work = this.#work;
     if (work === undefined) throw new Error('received go before it was ready');
-    const { outstanding } = this.#options.data;
+    const { data, neverPauses = false } = this.#options;
+    const { outstanding } = data;
     const { bucket: handle, aheadUs = 0, startUs, firstUs, endUs, timetable } = command;
     this.#endUs = endUs;
     const countFromUs = firstUs === undefined ? Number.NEGATIVE_INFINITY : startUs;
@@ -154,7 +160,7 @@ export class ThreadService {
       outstanding,
       alternates: fleet === undefined,
       endUs,
-      isFull: () => this.#backlog.isFull(work, loop),
+      isFull: () => !neverPauses && isBehind(work, loop, this.#processorsAreFull),
       isIdle: () => work.isIdle,
       onDue: (dueUs, nowUs) => {
         if (isWarmingUp && dueUs >= countFromUs) {
@@ -181,9 +187,7 @@ export class ThreadService {
     const { counters, recent } = this.#tallies.counted;
     const throughUs = pacer.earliestUs;
     const latencies = recent.take();
-    this.#port.post({ type: 'report', admissions, throughUs, counters, waiting, latencies }, [
-      admissions.buffer,
-    ]);
+    this.#port.post({ type: 'report', admissions, throughUs, counters, waiting, latencies });
   }
 
   #takeAdmissions(): Float64Array<ArrayBuffer> {
@@ -202,16 +206,20 @@ export class ThreadService {
     this.#isIssuing = false;
     this.#busy = loop.use;
     this.#capacity = work.capacity;
-    if (work.isIdle) {
-      this.#finish(run);
-      return;
-    }
+    if (work.isIdle) this.#finish(run);
+    else this.#limitDrain(run);
+  }
+
+  /** Bounds the time for which requests are still sent or, of a run that is stopped, in flight. */
+  #limitDrain(run: Running): void {
+    const { work } = run;
     const isStopped = this.#isStopped;
     const giveUp = () => {
       if (isStopped) work.interrupt();
       else work.dropQueue();
       if (isStopped || work.isIdle) this.#finish(run);
     };
+    clearTimeout(this.#drain);
     this.#drain = setTimeout(giveUp, isStopped ? STOPPED_MS : QUEUE_DRAIN_MS);
   }
 
@@ -226,35 +234,17 @@ export class ThreadService {
     this.#clearTimers(run);
     run.reservations?.close();
     this.#fleet?.close();
-    void this.#closeWork(run);
+    void this.#port.close(run.work, () => this.#last(run));
   }
 
-  async #closeWork(run: Running): Promise<void> {
-    try {
-      await run.work.close();
-      this.#conclude(run);
-    } catch (error) {
-      this.#conclude(run, (error as Error).message);
-    }
-  }
-
-  #conclude({ work }: Running, failure?: string): void {
-    if (this.#isConcluded) return;
-    this.#isConcluded = true;
-    const admissions = this.#takeAdmissions();
-    this.#port.post(
-      {
-        type: 'done',
-        admissions,
-        tally: this.#tallies.counted.toRecord(),
-        warmUp: this.#tallies.warmUp.counters,
-        busy: this.#busy,
-        capacity: this.#capacity ?? work.capacity,
-        wasFull: work.wasFull,
-        failure,
-      },
-      [admissions.buffer],
-    );
-    this.#port.close();
+  #last({ work }: Running): LastReport {
+    return {
+      admissions: this.#takeAdmissions(),
+      tally: this.#tallies.counted.toRecord(),
+      warmUp: this.#tallies.warmUp.counters,
+      busy: this.#busy,
+      capacity: this.#capacity ?? work.capacity,
+      wasFull: work.wasFull,
+    };
   }
 }

@@ -112,6 +112,7 @@ describe('the options of drive', () => {
     ],
     [{ target: { url }, rate: 1, concurrency: 2 }, 'concurrency needs a task'],
     [{ target: { url }, rate: 1, data: 2 }, 'data needs a task'],
+    [{ target: { url }, rate: 1, data: 0 }, 'data needs a task'],
     [
       { target: { url: '/a' }, rate: 1 },
       'target.url must be an absolute http or https URL, got "/a"',

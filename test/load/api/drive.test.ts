@@ -310,6 +310,40 @@ describe.concurrent('drive', () => {
     };
     await Promise.all([100, Number.POSITIVE_INFINITY].map(endsEarly));
   });
+
+  it('interrupts calls that hang when its signal is aborted after the last one came due', async () => {
+    const controller = new AbortController();
+    const result = await drive({
+      task: codeUrl('export default () => new Promise(() => {})'),
+      rate: 100,
+      durationMs: 100,
+      timeoutMs: 20_000,
+      gates,
+      signal: controller.signal,
+      onProgress: ({ finishing }) => finishing && controller.abort(),
+    });
+    const { unsent = 0, ...errors } = kinds(result);
+    expect(result.interrupted).toBe(true);
+    expect(result.calls.sent).toBeGreaterThan(0);
+    expect(errors).toEqual({ interrupted: result.calls.sent });
+    expect(result.calls.failed).toBe(result.calls.sent + unsent);
+  });
+
+  it('is not interrupted by a signal after its last call ended', async () => {
+    const controller = new AbortController();
+    const { interrupted } = await drive({
+      task: codeUrl(`
+        export default () => {};
+        export const teardown = () => new Promise((resolve) => setTimeout(resolve, 600));
+      `),
+      rate: 100,
+      durationMs: 100,
+      gates,
+      signal: controller.signal,
+      onProgress: ({ finishing }) => finishing && controller.abort(),
+    });
+    expect(interrupted).toBe(false);
+  });
 });
 
 describe.concurrent('drive within its warm-up', () => {
