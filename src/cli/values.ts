@@ -36,7 +36,7 @@ export function parsed<A extends readonly unknown[], T>(
     try {
       return parse(...args);
     } catch (error) {
-      throw new InvalidArgumentError(messageOf(error));
+      throw new InvalidArgumentError(messageOf(error).replace(/\.?$/, '.'));
     }
   };
 }
