@@ -10,11 +10,11 @@ import {
   formatShortTime,
   formatSpan,
 } from '../format.ts';
-import { latencyBars, latencyLines, percentileCurve } from '../report/distributions.ts';
+import { barChart, latencyBars, latencyLines, percentileCurve } from '../report/distributions.ts';
 import {
+  type Chart,
   COLOURS,
   type Facts,
-  type LineChart,
   type Page,
   type Section,
   type Series,
@@ -95,7 +95,7 @@ function rateSection(result: DriveResult): Section {
 }
 
 /** Requests that came due, over time. */
-function rateChart(result: DriveResult): LineChart {
+function rateChart(result: DriveResult): Chart {
   const { admittedPer100Ms: counts, options, elapsedMs, wantedRangePerSecond } = result;
   const noun = nounOf(result);
   const width = Math.max(1, Math.ceil(counts.length / MOST_POINTS));
@@ -110,7 +110,6 @@ function rateChart(result: DriveResult): LineChart {
     look: 'dashes',
   } as const;
   return {
-    kind: 'lines',
     title: `${noun === 'calls' ? 'Calls' : 'Requests'} that came due, each ${formatSpan(width * 100)}`,
     over: 'time',
     x,
@@ -127,6 +126,7 @@ function rateChart(result: DriveResult): LineChart {
 
 function roundSection({ rounds }: ClosedFigures): Section {
   const names = rounds.map((_, at) => String(at + 1));
+  const rates = rounds.map(({ callsPerSecond }) => callsPerSecond);
   return {
     heading: 'Rounds',
     verdicts: [],
@@ -139,13 +139,11 @@ function roundSection({ rounds }: ClosedFigures): Section {
       ]),
     },
     charts: [
-      {
-        kind: 'bars',
-        title: 'Calls per second in each round',
-        labels: names,
-        values: rounds.map(({ callsPerSecond }) => Math.round(callsPerSecond)),
-        unit: 'calls/s',
-      },
+      barChart(
+        'Calls per second in each round',
+        ['round', names],
+        ['calls/s', rates.map(Math.round)],
+      ),
     ],
   };
 }
@@ -209,7 +207,7 @@ const MOST_FAILURE_SLOTS = 100;
 const LEAST_SLOT = 0.01;
 
 /** Failures by due time and kind; undefined if there were none. */
-function failuresChart({ failuresByTime, elapsedMs }: DriveResult): LineChart | undefined {
+function failuresChart({ failuresByTime, elapsedMs }: DriveResult): Chart | undefined {
   if (failuresByTime.length === 0) return undefined;
   const finestUs = Math.max(...failuresByTime.map(({ slotMs }) => 1_000 * slotMs));
   const spanUs = elapsedMs * 1_000;
@@ -226,7 +224,6 @@ function failuresChart({ failuresByTime, elapsedMs }: DriveResult): LineChart | 
   );
   const rows = others.length === 0 ? named : [...named, { kind: 'others', rates: rest }];
   return {
-    kind: 'lines',
     title: `Failures by due time, each ${formatSpan(slotUs / 1_000)}`,
     over: 'time',
     x: [0, ...ends].map((us) => us / 1e6),

@@ -12,7 +12,7 @@ import {
   percentileCurve,
   sideLook,
 } from '../report/distributions.ts';
-import type { Chart, LineChart, Page, Section } from '../report/page.ts';
+import type { Chart, Page, Section } from '../report/page.ts';
 import { coursesOf, highestOf, ratesByTime } from './outcome.ts';
 import { boundVerdicts, cellsOf, columnsOf, describeArrivals, describeCallers } from './summary.ts';
 
@@ -85,7 +85,7 @@ function ratesChart(
   one: LimiterResult,
   at: number,
   scale: { readonly top: number; readonly end: number },
-): LineChart {
+): Chart {
   const { slotSeconds, arrivals, admitted, bound, isBoundNear } = ratesByTime(result, one);
   const slot = formatSpan(slotSeconds * 1_000);
   // Extends the last step to the length of the others.
@@ -93,7 +93,6 @@ function ratesChart(
   const closed = (values: readonly number[]) => [...values, values.at(-1) ?? 0];
   const most = Number.isFinite(bound) ? `; the bound is ${formatNumber(bound)}/s in that time` : '';
   return {
-    kind: 'lines',
     title: `${one.text}, each ${slot}${most}`,
     over: 'time',
     x,
@@ -134,7 +133,7 @@ function waitSections(result: SimulateResult): Section[] {
   return [{ heading: 'Waits', verdicts: [], charts }];
 }
 
-function waitsByTime(limiters: readonly LimiterResult[], end: number): LineChart {
+function waitsByTime(limiters: readonly LimiterResult[], end: number): Chart {
   const least = LEAST_FOR.p99;
   const lines = limiters.map(({ text, outcomes }, at) => {
     const slots = outcomes.waitsByTime.slotsOf(least);
@@ -147,7 +146,7 @@ function waitsByTime(limiters: readonly LimiterResult[], end: number): LineChart
 
 /** A limiter that adapts, over time, beside the others. */
 function courseSections(result: SimulateResult): Section[] {
-  const charts = coursesOf(result).map(({ title, unit, lines, top }): LineChart => {
+  const charts = coursesOf(result).map(({ title, unit, lines, top }): Chart => {
     const named = lines.map((points, at) => ({
       ...{ label: result.limiters[at]?.text ?? '', ...sideLook(at) },
       points: points.map(([second, value]) => [second, Math.min(value, top)] as const),
@@ -173,7 +172,7 @@ function curveOf(
   title: string,
   limiters: readonly LimiterResult[],
   histogramOf: (one: LimiterResult) => Histogram,
-): LineChart {
+): Chart {
   const lines = limiters.map((one, at) => ({
     label: one.text,
     ...sideLook(at),

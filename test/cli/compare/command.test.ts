@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { LineChart } from '../../../src/cli/report/page.ts';
+import type { Chart } from '../../../src/cli/report/page.ts';
 import { FITNESS, OPTIONS } from '../support/load-result.ts';
 import { compare, RunFolder, row } from './recorded-runs.ts';
 
@@ -121,7 +121,7 @@ describe('zerotime compare', () => {
     expect(page).toContain('<section class="verdict bad">');
     expect(page).toContain('gate failed: p50 slower');
     const [, data = '[]'] = /id="charts">(.*)<\/script>/.exec(page) ?? [];
-    const charts: LineChart[] = JSON.parse(data);
+    const charts: Chart[] = JSON.parse(data);
     expect(charts.map(({ over }) => over)).toEqual(['time', 'percentile']);
     for (const { series } of charts) {
       expect(series.map(({ label, colour }) => [label, colour])).toEqual([

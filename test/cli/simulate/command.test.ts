@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import type { LineChart } from '../../../src/cli/report/page.ts';
+import type { Chart } from '../../../src/cli/report/page.ts';
 import { progressOn } from '../../../src/cli/simulate/command.ts';
 import { renderSummary } from '../../../src/cli/simulate/summary.ts';
 import { drawSvg } from '../../../src/cli/simulate/svg.ts';
@@ -114,7 +114,7 @@ describe('zerotime simulate', () => {
       'Waits by percentile',
     ]);
     const [, data = '[]'] = /id="charts">(.*)<\/script>/.exec(page) ?? [];
-    const charts: LineChart[] = JSON.parse(data);
+    const charts: Chart[] = JSON.parse(data);
     const rates = charts.filter(({ title }) => title.includes(', each'));
     const highest = Math.max(
       ...rates.flatMap(({ series }) => series.flatMap(({ values }) => values.map(Number))),
