@@ -10,15 +10,14 @@ import {
   formatShortTime,
   formatSpan,
 } from '../format.ts';
-import { barChart, latencyBars, latencyLines, percentileCurve } from '../report/distributions.ts';
 import {
-  type Chart,
-  COLOURS,
-  type Facts,
-  type Page,
-  type Section,
-  type Series,
-} from '../report/page.ts';
+  barChart,
+  latencyBars,
+  latencyLines,
+  percentileCurve,
+  rateSteps,
+} from '../report/distributions.ts';
+import { type Chart, COLOURS, type Facts, type Page, type Section } from '../report/page.ts';
 import { histogramOf, mainTimes, nounOf, phasesOf, TIME_HEADS, timeCells } from './outcome.ts';
 import { crashTexts, guaranteeText, outcomesOf, paceOf, wantedText } from './summary.ts';
 import { verdictLines } from './verdict.ts';
@@ -102,26 +101,14 @@ function rateChart(result: DriveResult): Chart {
   // A partial last slot would look like a drop.
   const whole = sumsOf(counts.slice(0, elapsedMs / 100 + 1e-6), width);
   const rates = whole.map((count) => (count / width) * 10);
-  const x = [0, ...rates].map((_, slot) => (slot * width) / 10);
-  const wanted = {
-    label: 'wanted',
-    colour: 'red',
-    values: x.map(() => Number(options.ratePerSecond)),
-    look: 'dashes',
-  } as const;
-  return {
-    title: `${noun === 'calls' ? 'Calls' : 'Requests'} that came due, each ${formatSpan(width * 100)}`,
-    over: 'time',
-    x,
-    end: elapsedMs / 1_000,
-    series: [
-      { label: noun, colour: 'blue', values: [...rates, rates.at(-1) ?? 0], look: 'area' },
-      // A changing rate is visible in the requests themselves.
-      ...(wantedRangePerSecond ? [] : [wanted]),
-    ],
-    unit: '/s',
-    steps: true,
-  };
+  const chart = rateSteps(
+    `${noun === 'calls' ? 'Calls' : 'Requests'} that came due, each ${formatSpan(width * 100)}`,
+    rates.map((_, slot) => ((slot + 1) * width) / 10),
+    [{ label: noun, colour: 'blue', values: rates }],
+    // A changing rate is visible in the requests themselves.
+    wantedRangePerSecond === null && ['wanted', Number(options.ratePerSecond)],
+  );
+  return { ...chart, end: elapsedMs / 1_000 };
 }
 
 function roundSection({ rounds }: ClosedFigures): Section {
@@ -223,23 +210,14 @@ function failuresChart({ failuresByTime, elapsedMs }: DriveResult): Chart | unde
     [],
   );
   const rows = others.length === 0 ? named : [...named, { kind: 'others', rates: rest }];
-  return {
-    title: `Failures by due time, each ${formatSpan(slotUs / 1_000)}`,
-    over: 'time',
-    x: [0, ...ends].map((us) => us / 1e6),
-    end: elapsedMs / 1_000,
-    series: rows.map(
-      ({ kind, rates }, at): Series => ({
-        label: kind,
-        colour: COLOURS[at] ?? 'grey',
-        // Draws the last step up to the end.
-        values: [...rates, rates.at(-1) ?? 0],
-        look: 'area',
-      }),
-    ),
-    unit: '/s',
-    steps: true,
-  };
+  const chart = rateSteps(
+    `Failures by due time, each ${formatSpan(slotUs / 1_000)}`,
+    ends.map((us) => us / 1e6),
+    rows.map(({ kind, rates }, at) => {
+      return { label: kind, colour: COLOURS[at] ?? 'grey', values: rates };
+    }),
+  );
+  return { ...chart, end: elapsedMs / 1_000 };
 }
 
 /**

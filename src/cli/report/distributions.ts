@@ -129,6 +129,31 @@ export function latencyLines(title: string, slots: readonly LatencySlot[], endS:
   };
 }
 
+/**
+ * Rates over time in steps.
+ *
+ * @param ends where each step ends, in seconds; the first one starts at 0
+ * @param rates with one value per step
+ * @param level a rate to compare them with
+ */
+export function rateSteps(
+  title: string,
+  ends: readonly number[],
+  rates: readonly Omit<Series, 'look'>[],
+  level?: readonly [label: string, rate: number] | false,
+): Chart {
+  const x = [0, ...ends];
+  // The last value holds until the end of its step.
+  const series = rates.map(({ values, ...one }): Series => {
+    return { ...one, values: [...values, values.at(-1) ?? 0], look: 'area' };
+  });
+  if (level) {
+    const [label, rate] = level;
+    series.push({ label, colour: 'red', values: x.map(() => rate), look: 'dashes' });
+  }
+  return { title, over: 'time', x, series, unit: '/s', steps: true };
+}
+
 /** The middle of a slot, in seconds. */
 export function middleOf({
   startsAfterMs,

@@ -10,6 +10,7 @@ import {
   latencyPoints,
   middleOf,
   percentileCurve,
+  rateSteps,
   sideLook,
 } from '../report/distributions.ts';
 import type { Chart, Page, Section } from '../report/page.ts';
@@ -88,26 +89,17 @@ function ratesChart(
 ): Chart {
   const { slotSeconds, arrivals, admitted, bound, isBoundNear } = ratesByTime(result, one);
   const slot = formatSpan(slotSeconds * 1_000);
-  // Extends the last step to the length of the others.
-  const x = Array.from({ length: arrivals.length + 1 }, (_, slot) => slot * slotSeconds);
-  const closed = (values: readonly number[]) => [...values, values.at(-1) ?? 0];
   const most = Number.isFinite(bound) ? `; the bound is ${formatNumber(bound)}/s in that time` : '';
-  return {
-    title: `${one.text}, each ${slot}${most}`,
-    over: 'time',
-    x,
-    series: [
-      { label: 'arrivals', colour: 'grey', values: closed(arrivals), look: 'area' },
-      { label: 'admitted', colour: sideLook(at).colour, values: closed(admitted), look: 'area' },
-      ...(isBoundNear
-        ? [{ label: 'bound', colour: 'red', values: x.map(() => bound), look: 'dashes' } as const]
-        : []),
+  const chart = rateSteps(
+    `${one.text}, each ${slot}${most}`,
+    arrivals.map((_, slot) => (slot + 1) * slotSeconds),
+    [
+      { label: 'arrivals', colour: 'grey', values: arrivals },
+      { label: 'admitted', colour: sideLook(at).colour, values: admitted },
     ],
-    unit: '/s',
-    steps: true,
-    ...scale,
-    isLow: result.limiters.length > 1,
-  };
+    isBoundNear && ['bound', bound],
+  );
+  return { ...chart, ...scale, isLow: result.limiters.length > 1 };
 }
 
 /** The waits of all limiters in shared charts. */
