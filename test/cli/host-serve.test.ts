@@ -225,7 +225,7 @@ test('reading takes at most a twentieth of the time, however long and often it i
     const fromMs = Date.now();
     read.mockImplementation(() => {
       readingMs += takesMs;
-      return { path: region.path, limiters: [] } as never;
+      return { view: { path: region.path }, limiters: [] } as never;
     });
     history.start();
     for (let ms = 0; ms < 60_000; ms += 100) {

@@ -73,8 +73,8 @@ async function serve(paths: readonly string[], flags: ServeFlags): Promise<void>
     });
     history.start();
     print(addresses(server.address() as AddressInfo, host, token));
-    for (const { path, view } of history.regions()) {
-      print([view.error === undefined ? `Serving ${path}` : `Waiting: ${view.error}`]);
+    for (const { view } of history.regions()) {
+      print([view.error === undefined ? `Serving ${view.path}` : `Waiting: ${view.error}`]);
     }
     await ended;
   } finally {
