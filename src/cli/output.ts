@@ -1,10 +1,11 @@
-import { accessSync, constants, realpathSync, statSync, writeFileSync } from 'node:fs';
+import { constants, existsSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Writable } from 'node:stream';
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { safeData, safeText } from '../load/plan/redact.ts';
 import { InterruptedError } from '../load/threads/thread-handle.ts';
 import { columnsFor, type Paint, paintFor } from './terminal.ts';
+import { checkFile, invalid, readable, STANDARD } from './values.ts';
 
 /** The exit codes of all commands. */
 export const EXIT = {
@@ -64,9 +65,6 @@ export function failIfLost(error: Error | undefined): void {
   process.exitCode ||= EXIT.failed;
 }
 
-/** The path that means standard output. */
-const STDOUT = '-';
-
 /** The options that name an output. */
 const OUTPUTS = ['json', 'hgrm', 'svg', 'report'] as const;
 type OutputName = (typeof OUTPUTS)[number];
@@ -88,7 +86,7 @@ interface Delivery<Result> {
 /** Runs a command, prints and writes its result, and returns the exit code. */
 export async function deliver<Result>(delivery: Delivery<Result>): Promise<number> {
   const { outputs, run, summary, files, exitCode } = delivery;
-  const stream = outputs.json === STDOUT ? process.stderr : process.stdout;
+  const stream = outputs.json === STANDARD ? process.stderr : process.stdout;
   try {
     const result = await run();
     const lines = summary(result, paintFor(stream), columnsFor(stream));
@@ -109,14 +107,25 @@ export function writeFiles(outputs: Outputs, texts: Texts): boolean {
     if (path === undefined || textOf === undefined) continue;
     try {
       const text = textOf();
-      if (path === STDOUT) process.stdout.write(text);
-      else writeFileSync(path, text);
+      if (path === STANDARD) process.stdout.write(text);
+      else writeWhole(path, text);
     } catch (error) {
       areWritten = false;
       printError(new Error(`${path} was not written: ${(error as Error).message}`));
     }
   }
   return areWritten;
+}
+
+/** Writes a file. If that fails, as on a full disk, leaves no part of a new one. */
+function writeWhole(path: string, text: string): void {
+  const isNew = !existsSync(path);
+  try {
+    writeFileSync(path, text);
+  } catch (error) {
+    if (isNew) rmSync(path, { force: true });
+    throw error;
+  }
 }
 
 /** Plain data as JSON, without secrets. */
@@ -126,30 +135,17 @@ export function jsonText(data: object): string {
 
 /** Checks that the path is writable. Creates no file: the command may end without a result. */
 export function parseOutputPath(path: string): string {
-  if (path === STDOUT) {
-    throw new InvalidArgumentError(
-      'It must be the path of a writable file, not standard output; ./- is a file with this name.',
-    );
+  const wanted = 'the path of a writable file';
+  if (path === STANDARD) {
+    throw invalid(`${wanted}, not standard output; ./- is a file with this name`);
   }
-  try {
-    checkWritable(path);
-  } catch (error) {
-    throw new InvalidArgumentError(
-      `It must be the path of a writable file (${(error as Error).message}).`,
-    );
-  }
+  readable(wanted, () => checkFile(path, constants.W_OK));
   return path;
-}
-
-function checkWritable(path: string): void {
-  const stats = statSync(path, { throwIfNoEntry: false });
-  if (stats?.isDirectory() || /[/\\]$/.test(path)) throw new Error('EISDIR: is a directory');
-  accessSync(stats === undefined ? dirname(path) : path, constants.W_OK);
 }
 
 /** The same, or `-` for standard output. */
 export function parseOutputPathOrStdout(path: string): string {
-  return path === STDOUT ? path : parseOutputPath(path);
+  return path === STANDARD ? path : parseOutputPath(path);
 }
 
 /**
@@ -164,7 +160,7 @@ export function checkOutputs(
   const taken = new Map(inputs.map((path) => [fileOf(path), 'an input']));
   for (const name of OUTPUTS) {
     const path = outputs[name];
-    const key = path === STDOUT ? path : path && fileOf(path);
+    const key = path === STANDARD ? path : path && fileOf(path);
     if (key === undefined) continue;
     const option = `--${name}`;
     const other = taken.get(key);

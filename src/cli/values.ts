@@ -1,5 +1,5 @@
 import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { InvalidArgumentError } from 'commander';
 import { isHeader, isReservedHeader } from '../load/plan/headers.ts';
@@ -10,7 +10,8 @@ import type { RateRamp } from '../load/plan/rate-course.ts';
 // Parses the values of options and arguments. Commander prefixes an error with the option and its
 // value.
 
-function invalid(wanted: string): InvalidArgumentError {
+/** The error of a value that is not `wanted`. */
+export function invalid(wanted: string): InvalidArgumentError {
   return new InvalidArgumentError(`It must be ${wanted}.`);
 }
 
@@ -19,7 +20,7 @@ function messageOf(error: unknown): string {
 }
 
 /** What `read` returns. If it throws, the error says that the value had to be `wanted`, and why. */
-function readable<T>(wanted: string, read: () => T): T {
+export function readable<T>(wanted: string, read: () => T): T {
   try {
     return read();
   } catch (error) {
@@ -35,7 +36,7 @@ export function parsed<A extends readonly unknown[], T>(
     try {
       return parse(...args);
     } catch (error) {
-      throw new InvalidArgumentError(messageOf(error));
+      throw new InvalidArgumentError(messageOf(error).replace(/\.?$/, '.'));
     }
   };
 }
@@ -109,9 +110,20 @@ export function parseShare(text: string): number {
   throw invalid('a share from 0% to 100%, such as 1% or 99.5%');
 }
 
+/** The path that means standard input or output. */
+export const STANDARD = '-';
+
+/** @throws Error with the reason why a file can't be read or written. A folder is no file. */
+export function checkFile(path: string, mode: number): void {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats?.isDirectory() || /[/\\]$/.test(path)) throw new Error('EISDIR: is a directory');
+  const isNew = stats === undefined && mode === constants.W_OK;
+  accessSync(isNew ? dirname(path) : path, mode);
+}
+
 /** Parses the path of a readable file, or `-`. */
 export function parseInputPath(path: string): string {
-  const check = () => path === '-' || accessSync(path, constants.R_OK);
+  const check = () => path === STANDARD || checkFile(path, constants.R_OK);
   readable('- or the path of a readable file', check);
   return path;
 }

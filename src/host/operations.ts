@@ -69,15 +69,17 @@ export interface Operated {
   readonly change: { readonly from: Values; readonly to: Values } | undefined;
 }
 
+/** The error of a name that belongs to no limiter: it lists those that there are. */
+export function noLimiter(region: HostRegion, name: string): Error {
+  const names = [...namesIn(region)].map((one) => shown(one.name)).sort();
+  const others = names.length === 0 ? 'it has none' : `it has ${names.slice(0, 20).join(', ')}`;
+  return new Error(`${region.path} has no limiter ${shown(name)}; ${others}`);
+}
+
 /** @throws Error if the name belongs to no limiter, or to one that operators cannot change. */
 function find(region: HostRegion, name: string): Subject {
-  const all = [...namesIn(region)];
-  const named = all.find((one) => one.name === name);
-  if (named === undefined) {
-    const names = all.map((one) => shown(one.name)).sort();
-    const others = names.length === 0 ? 'it has none' : `it has ${names.slice(0, 20).join(', ')}`;
-    throw new Error(`${region.path} has no limiter ${shown(name)}; ${others}`);
-  }
+  const named = [...namesIn(region)].find((one) => one.name === name);
+  if (named === undefined) throw noLimiter(region, name);
   const { cell } = named;
   const kind = kindAt(region, cell);
   if (kind === undefined) throw new Error(`${shown(name)} is a clock, not a limiter`);

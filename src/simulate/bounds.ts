@@ -2,44 +2,37 @@ import { toleranceInTokens } from '../load/judge/guarantee.ts';
 import { Fifo } from '../load/send/fifo.ts';
 
 /** An upper bound that a limiter guarantees, checked in constant memory as admissions arrive. */
-export interface Bound {
+export abstract class Bound {
   /** The bound in words. */
   readonly promise: string;
-  /**
-   * Adds an admission, in microseconds. If its instant is only known to lie between two, pass both.
-   * The `fromUs` of successive calls must ascend.
-   */
-  add(fromUs: number, toUs?: number): void;
-  /** The admissions' highest value, to compare with {@link allowed}. */
-  readonly peak: number;
   readonly allowed: number;
-  readonly held: boolean;
-  /** Call when an admitted call has ended. */
-  end?(): void;
   /** The maximum number of admissions in any span of this length. */
-  most(spanUs: number): number;
-}
-
-/** A bound on the highest value that admissions reach. */
-abstract class PeakBound implements Bound {
-  abstract readonly promise: string;
-  abstract add(fromUs: number, toUs?: number): void;
-  abstract most(spanUs: number): number;
-  readonly allowed: number;
+  readonly most: (spanUs: number) => number;
+  /** The admissions' highest value, to compare with {@link allowed}. */
   peak = 0;
 
-  constructor(allowed: number) {
+  constructor({ promise, allowed, most }: Pick<Bound, 'promise' | 'allowed' | 'most'>) {
+    this.promise = promise;
     this.allowed = allowed;
+    this.most = most;
   }
 
   get held(): boolean {
     return this.peak <= this.allowed;
   }
+
+  /**
+   * Adds an admission, in microseconds. If its instant is only known to lie between two, pass both.
+   * The `fromUs` of successive calls must ascend.
+   */
+  abstract add(fromUs: number, toUs?: number): void;
+
+  /** Call when an admitted call has ended. */
+  end(): void {}
 }
 
 /** A bound of a bucket: what arrives in it, and what follows from that. */
-interface Inflow extends Pick<Bound, 'promise' | 'most'> {
-  readonly burst: number;
+interface Inflow extends Pick<Bound, 'promise' | 'allowed' | 'most'> {
   /** Tokens that have arrived by this instant. */
   tokens(atUs: number): number;
   tolerance(lastUs: number, count: number): number;
@@ -50,19 +43,15 @@ interface Inflow extends Pick<Bound, 'promise' | 'most'> {
  * admission, so comparing each admission with the least lead before it is enough: see
  * {@link checkGuarantee}.
  */
-class InflowBound extends PeakBound {
+class InflowBound extends Bound {
   readonly #inflow: Inflow;
   #count = 0;
   #least = Number.POSITIVE_INFINITY;
   #lastUs = 0;
 
   constructor(inflow: Inflow) {
-    super(inflow.burst);
+    super(inflow);
     this.#inflow = inflow;
-  }
-
-  get promise(): string {
-    return this.#inflow.promise;
   }
 
   add(fromUs: number, toUs = fromUs): void {
@@ -79,10 +68,6 @@ class InflowBound extends PeakBound {
   override get held(): boolean {
     return this.peak <= this.allowed + this.#inflow.tolerance(this.#lastUs, this.#count);
   }
-
-  most(spanUs: number): number {
-    return this.#inflow.most(spanUs);
-  }
 }
 
 /** A bound for tokens that arrive continuously. */
@@ -90,7 +75,7 @@ export function rateBound(rate: number, burst: number): Bound {
   const ratePerUs = rate / 1e6;
   return new InflowBound({
     promise: `at most ${burst} + ${rate} x t in any t seconds`,
-    burst,
+    allowed: burst,
     tokens: (atUs) => ratePerUs * atUs,
     tolerance: (lastUs, count) => toleranceInTokens(lastUs, count, ratePerUs, burst),
     most: (spanUs) => burst + ratePerUs * spanUs,
@@ -104,21 +89,20 @@ export function quantumBound(quantum: number, fillIntervalMs: number, burst: num
   const slackUs = Math.max(1 / 256, fillUs * 2 ** -49);
   return new InflowBound({
     promise: `at most ${burst}, plus ${quantum} per fill, every ${fillIntervalMs} ms`,
-    burst,
+    allowed: burst,
     tokens: (atUs) => quantum * Math.floor((atUs + slackUs) / fillUs),
     tolerance: (_, count) => 4 * Number.EPSILON * (count + burst),
     most: (spanUs) => burst + quantum * (Math.floor(spanUs / fillUs) + 1),
   });
 }
 
-/** A bound on calls in flight. */
-export class InFlightBound extends PeakBound {
-  readonly promise: string;
+/** A bound on calls in flight. How many are admitted in a span depends on their duration. */
+export class InFlightBound extends Bound {
   #inFlight = 0;
 
   constructor(permits: number) {
-    super(permits);
-    this.promise = `at most ${permits} in flight`;
+    const most = () => Number.POSITIVE_INFINITY;
+    super({ promise: `at most ${permits} in flight`, allowed: permits, most });
   }
 
   add(): void {
@@ -126,35 +110,21 @@ export class InFlightBound extends PeakBound {
     if (this.#inFlight > this.peak) this.peak = this.#inFlight;
   }
 
-  end(): void {
+  override end(): void {
     this.#inFlight -= 1;
-  }
-
-  /** Unknown: it depends on the duration of the calls. */
-  most(): number {
-    return Number.POSITIVE_INFINITY;
   }
 }
 
 /** A bound on admissions in any half-open interval of one length. */
-export class IntervalBound extends PeakBound {
-  readonly promise: string;
-  readonly #most: (spanUs: number) => number;
+export class IntervalBound extends Bound {
   readonly #spanUs: number;
   /** Admissions in the interval that ends now. */
   readonly #recent = new Fifo<number>();
   #lastUs = Number.NEGATIVE_INFINITY;
 
   /** @param slackUs by how much the limiter's ticks may shorten the interval */
-  constructor(
-    allowed: number,
-    intervalMs: number,
-    slackUs: number,
-    most: (spanUs: number) => number,
-  ) {
-    super(allowed);
-    this.promise = `at most ${allowed} in any ${intervalMs} ms`;
-    this.#most = most;
+  constructor(allowed: number, intervalMs: number, slackUs: number, most: Bound['most']) {
+    super({ promise: `at most ${allowed} in any ${intervalMs} ms`, allowed, most });
     this.#spanUs = intervalMs * 1_000 - slackUs;
   }
 
@@ -165,9 +135,5 @@ export class IntervalBound extends PeakBound {
     while ((recent.peek() ?? Number.POSITIVE_INFINITY) <= beforeUs) recent.shift();
     recent.push(fromUs);
     if (recent.length > this.peak) this.peak = recent.length;
-  }
-
-  most(spanUs: number): number {
-    return this.#most(spanUs);
   }
 }

@@ -59,25 +59,21 @@ export function callersAt(setting: Setting, mostMs: number): Callers {
   if (semaphore !== undefined || limiter === undefined) {
     throw new TypeError('a semaphore needs a server, which defines how long permits are held');
   }
-  const wait = mostMs === 0 ? noWait(limiter) : bookedWait(limiter, mostMs);
+  const wait = waitAtOnce(limiter, mostMs);
   return wait === undefined ? new WaitingCallers(setting, mostMs) : answered(setting, wait);
 }
 
-/** The wait of a caller that arrives now; {@link REFUSED} if it leaves. */
-type Wait = () => number;
-
-/** Callers that leave if no token is available now. */
-function noWait(limiter: Limiter): Wait {
-  return () => (limiter.tryConsume() ? 0 : REFUSED);
-}
-
-/** Callers that reserve tokens, if the limiter can. */
-function bookedWait(limiter: Limiter, mostMs: number): Wait | undefined {
+/**
+ * Tells a caller that arrives now its wait; {@link REFUSED} if it leaves. Undefined if callers wait,
+ * and the limiter cannot reserve.
+ */
+function waitAtOnce(limiter: Limiter, mostMs: number): (() => number) | undefined {
+  if (mostMs === 0) return () => (limiter.tryConsume() ? 0 : REFUSED);
   return limiter instanceof Bucket ? () => limiter.acquire(1, mostMs) : undefined;
 }
 
 /** Callers that learn at once how long to wait, or are refused. */
-function answered({ clock, outcomes }: Setting, wait: Wait): Callers {
+function answered({ clock, outcomes }: Setting, wait: () => number): Callers {
   return {
     arrive: (instants) => {
       for (const atUs of instants) {

@@ -1,18 +1,19 @@
 import { EXACT_COUNT_BITS } from '../kernel/constants.ts';
 import { countBitsOf } from '../kernel/window/limit.ts';
-import { ADAPT_RULES, type AdaptRule } from '../limiters/adaptive-permits.ts';
+import { ADAPT_RULES } from '../limiters/adaptive-permits.ts';
 import { allOf } from '../limiters/all-of.ts';
 import { FixedWindow } from '../limiters/fixed-window.ts';
 import { LeakyBucket } from '../limiters/leaky-bucket.ts';
 import type { Limiter } from '../limiters/limiter.ts';
 import { Semaphore } from '../limiters/semaphore.ts';
+import type { SemaphoreOptions } from '../limiters/semaphore-options.ts';
 import { SlidingLog } from '../limiters/sliding-log.ts';
 import { SlidingWindow } from '../limiters/sliding-window.ts';
 import { TokenBucket } from '../limiters/token-bucket.ts';
 import type { Clock } from '../time/clock.ts';
 import { type Bound, InFlightBound, IntervalBound, quantumBound, rateBound } from './bounds.ts';
 import { SimulatedClock } from './callers.ts';
-import { normal, parseTerms, sentence, type Term, type TermForm } from './terms.ts';
+import { normal, parseTerms, type Term, type TermForm } from './terms.ts';
 
 /**
  * A limiter from the command line: `token-bucket rate=100 burst=20`, or several joined by ` + `.
@@ -37,8 +38,8 @@ const TICK_US = 1 / 16;
 type Numbers = Readonly<Record<string, number>>;
 
 interface Kind {
-  /** Validates its options. */
-  readonly limiter: { create(options: never): Limiter };
+  /** Validates its options. Undefined for the semaphore, which is no limiter of a rate. */
+  readonly limiter?: { create(options: never): Limiter };
   readonly forms: readonly TermForm[];
   bound(numbers: Numbers): Bound;
 }
@@ -61,6 +62,7 @@ function slidingWindowBound(limit: number, intervalMs: number, slots: number): B
   return new IntervalBound(limit, intervalMs - slotMs, 2 * TICK_US, most);
 }
 
+const SEMAPHORE = 'semaphore';
 const KINDS: Readonly<Record<string, Kind>> = {
   'token-bucket': {
     limiter: TokenBucket,
@@ -98,29 +100,16 @@ const KINDS: Readonly<Record<string, Kind>> = {
         (spanUs) => limit * Math.ceil(spanUs / (intervalMs * 1_000)),
       ),
   },
+  [SEMAPHORE]: {
+    forms: [
+      { needs: ['permits'] },
+      { needs: ['adapt', 'max'], takes: ['min', 'initial'], words: { adapt: ADAPT_RULES } },
+    ],
+    bound: ({ permits, max = 0 }) => new InFlightBound(permits ?? max),
+  },
 };
 
-const SEMAPHORE = 'semaphore';
-const FORMS: Readonly<Record<string, readonly TermForm[]>> = {
-  ...Object.fromEntries(Object.entries(KINDS).map(([name, { forms }]) => [name, forms])),
-  [SEMAPHORE]: [
-    { needs: ['permits'] },
-    { needs: ['adapt', 'max'], takes: ['min', 'initial'], words: { adapt: ADAPT_RULES } },
-  ],
-};
-
-/** The permits of a term, its bound, and whether they adapt. */
-function permitsOf({ numbers, words }: Term) {
-  const { permits, max = 0, min, initial } = numbers;
-  if (permits !== undefined) return { options: { permits }, most: permits, adapts: false };
-  const range = {
-    max,
-    ...(min !== undefined && { min }),
-    ...(initial !== undefined && { initial }),
-  };
-  const adapt = words['adapt'] as AdaptRule; // one of the choices
-  return { options: { permits: range, adapt }, most: max, adapts: true };
-}
+const FORMS = Object.fromEntries(Object.entries(KINDS).map(([name, { forms }]) => [name, forms]));
 
 function kindOf({ kind }: Term): Kind {
   const found = KINDS[kind];
@@ -128,30 +117,35 @@ function kindOf({ kind }: Term): Kind {
   return found;
 }
 
+/** The options of a limiter. Permits that adapt are a range. */
+function optionsOf({ numbers, words }: Term, clock: Clock): object {
+  return words['adapt'] === undefined
+    ? { ...numbers, clock }
+    : { ...words, permits: numbers, clock };
+}
+
 /** @throws RangeError with the reason; the limiter's own message if it rejects the options. */
 export function parseLimiter(text: string): LimiterSpec {
   const terms = parseTerms(text, FORMS);
-  const limiters = terms.filter(({ kind }) => kind !== SEMAPHORE);
-  const permits = terms[0].kind === SEMAPHORE ? permitsOf(terms[0]) : undefined;
-  if (terms.length - limiters.length > (permits === undefined ? 0 : 1)) {
+  const [first, ...others] = terms;
+  if (others.some(({ kind }) => kind === SEMAPHORE)) {
     throw new RangeError('A semaphore must come first, and only once.');
   }
+  const hasPermits = first.kind === SEMAPHORE;
   const create = (clock: Clock) => {
-    const [first, ...others] = limiters.map((term) =>
-      kindOf(term).limiter.create({ ...term.numbers, clock } as never),
+    const [one, ...more] = terms.flatMap(
+      (term) => kindOf(term).limiter?.create(optionsOf(term, clock) as never) ?? [],
     );
     // Don't wrap a single limiter: only buckets can reserve.
-    return first === undefined || others.length === 0 ? first : allOf(first, ...others);
+    return one === undefined || more.length === 0 ? one : allOf(one, ...more);
   };
-  const semaphore = (clock: Clock) => permits && Semaphore.create({ ...permits.options, clock });
+  const semaphore = (clock: Clock) =>
+    hasPermits ? Semaphore.create(optionsOf(first, clock) as SemaphoreOptions) : undefined;
   const clock = new SimulatedClock();
-  sentence(() => [create(clock), semaphore(clock)]);
-  const boundOf = (term: Term) =>
-    term.kind === SEMAPHORE
-      ? new InFlightBound(permits?.most ?? 0)
-      : kindOf(term).bound(term.numbers);
+  create(clock);
+  semaphore(clock);
   return {
-    ...{ text: normal(text), hasPermits: permits !== undefined, adapts: permits?.adapts === true },
-    ...{ semaphore, create, bounds: () => terms.map(boundOf) },
+    ...{ text: normal(text), hasPermits, adapts: first.words['adapt'] !== undefined },
+    ...{ semaphore, create, bounds: () => terms.map((term) => kindOf(term).bound(term.numbers)) },
   };
 }

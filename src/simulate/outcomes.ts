@@ -94,6 +94,6 @@ export class Outcomes {
     this.responsesByTime.record(atUs, us);
     this.goodput.add(atUs);
     this.#inFlight -= 1;
-    for (const bound of this.bounds) bound.end?.();
+    for (const bound of this.bounds) bound.end();
   }
 }

@@ -1,5 +1,5 @@
 import { checkNumber } from '../options.ts';
-import { normal, parseTerms, sentence, type Term, type TermForm } from './terms.ts';
+import { normal, parseTerms, type Term, type TermForm } from './terms.ts';
 
 /** An arrival pattern from the command line: `poisson rate=100`, or several joined by ` + `. */
 export interface ArrivalPattern {
@@ -105,7 +105,7 @@ function check({ kind, numbers }: Term): void {
 /** @throws RangeError with the reason */
 export function parsePattern(text: string): ArrivalPattern {
   const terms = parseTerms(text, FORMS);
-  sentence(() => terms.forEach(check));
+  terms.forEach(check);
   return {
     text: normal(text),
     isRandom: terms.some(({ kind }) => kind === 'poisson'),

@@ -1,7 +1,7 @@
 import { randomNumbers } from '../load/plan/random.ts';
 import { checkNumber } from '../options.ts';
 import { Heap, type Timed } from '../time/heap.ts';
-import { normal, parseTerms, sentence, type TermForm } from './terms.ts';
+import { normal, parseTerms, type TermForm } from './terms.ts';
 
 /** A server from the command line: `exponential serviceMs=80 capacity=20`. */
 export interface ServerSpec {
@@ -89,17 +89,15 @@ export function parseServer(text: string): ServerSpec {
   if (others.length > 0) throw new RangeError('Give only one server.');
   const { serviceMs, capacity = Number.POSITIVE_INFINITY } = term.numbers;
   const { reducedTo, fromMs, untilMs } = term.numbers;
-  const serviceUs = sentence(() => {
-    if (capacity !== Number.POSITIVE_INFINITY) {
-      checkNumber('capacity', capacity, { min: 1, max: 1e6, integer: true });
-    }
-    if (reducedTo !== undefined) {
-      checkNumber('reducedTo', reducedTo, { min: 1, max: capacity, integer: true });
-      checkNumber('fromMs', fromMs, { min: 0, max: 1e12 });
-      checkNumber('untilMs', untilMs, { min: fromMs ?? 0, max: 1e12 });
-    }
-    return 1_000 * checkNumber('serviceMs', serviceMs, { min: 0.001, max: 1e7 });
-  });
+  if (capacity !== Number.POSITIVE_INFINITY) {
+    checkNumber('capacity', capacity, { min: 1, max: 1e6, integer: true });
+  }
+  if (reducedTo !== undefined) {
+    checkNumber('reducedTo', reducedTo, { min: 1, max: capacity, integer: true });
+    checkNumber('fromMs', fromMs, { min: 0, max: 1e12 });
+    checkNumber('untilMs', untilMs, { min: fromMs ?? 0, max: 1e12 });
+  }
+  const serviceUs = 1_000 * checkNumber('serviceMs', serviceMs, { min: 0.001, max: 1e7 });
   const isRandom = term.kind === 'exponential';
   const reduction =
     reducedTo === undefined

@@ -83,12 +83,3 @@ export function parseTerms(
 export function normal(text: string): string {
   return text.trim().replaceAll(/\s+/g, ' ');
 }
-
-/** Ends the message of an error with a full stop, as those of terms do. */
-export function sentence<T>(check: () => T): T {
-  try {
-    return check();
-  } catch (error) {
-    throw new RangeError(`${(error as Error).message}.`);
-  }
-}

@@ -1,4 +1,5 @@
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { folderOfFile, written } from '../support/folders.ts';
 import { runCli } from './support/run-cli.ts';
@@ -61,6 +62,19 @@ describe('the zerotime command', () => {
     closeSync(full);
     expect(code).toBe(1);
     expect(stderr).toContain('error: standard output was not written: ENOSPC');
+  });
+
+  it.skipIf(!existsSync('/bin/sh'))('removes a file that cannot be written in full', async () => {
+    const [part, old] = [join(folder, 'part'), written(folder, 'old', 'old')];
+    const simulate = ['simulate', '-l', 'leaky-bucket rate=1', '-a', 'constant rate=1'];
+    // At most one block for each file.
+    const limited = ['/bin/sh', '-c', 'ulimit -f 1; "$@"', 'sh'];
+    const args = [...simulate, '--json', part, '--report', old];
+    const { code, stderr } = await runCli(args, 'pipe', limited);
+    expect(code).toBe(1);
+    expect(stderr).toContain(`error: ${part} was not written: EFBIG`);
+    expect(stderr).toContain(`error: ${old} was not written: EFBIG`);
+    expect([existsSync(part), existsSync(old)]).toEqual([false, true]);
   });
 
   it('keeps an existing file unchanged until there is a result', async () => {

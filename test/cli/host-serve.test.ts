@@ -225,7 +225,7 @@ test('reading takes at most a twentieth of the time, however long and often it i
     const fromMs = Date.now();
     read.mockImplementation(() => {
       readingMs += takesMs;
-      return { path: region.path, limiters: [] } as never;
+      return { view: { path: region.path }, limiters: [] } as never;
     });
     history.start();
     for (let ms = 0; ms < 60_000; ms += 100) {
@@ -243,7 +243,9 @@ test('reading takes at most a twentieth of the time, however long and often it i
 test('a port that is taken, or is none, ends the command', async () => {
   const { region, served } = await started();
   const taken = await host('serve', region.path, '--port', `${served.port}`);
-  expect(taken).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/EADDRINUSE/) });
+  const message = `error: --host 127.0.0.1 and --port ${served.port} must be free to listen on: `;
+  expect(taken).toMatchObject({ code: 1, stdout: '' });
+  expect(taken.stderr).toMatch(new RegExp(`^${message}listen EADDRINUSE`));
   const { code, stderr } = await host('serve', region.path, '--port', '70000');
   expect([code, stderr]).toEqual([1, expect.stringContaining('from 0 to 65535')]);
 });

@@ -110,6 +110,6 @@ test('zerotime host keys shows hashes, or the keys that are asked for', async ()
   });
   expect(await host('keys', path, 'none')).toMatchObject({
     code: 1,
-    stderr: `error: ${path} has no limiter "none"\n`,
+    stderr: `error: ${path} has no limiter "none"; it has "api", "keys"\n`,
   });
 });

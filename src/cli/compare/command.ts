@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
 import { thisVersion } from '../../load/measure/machine.ts';
 import {
   checkOutputs,
@@ -10,7 +10,7 @@ import {
   withSafeErrors,
 } from '../output.ts';
 import { renderPage } from '../report/render.ts';
-import { parseShare } from '../values.ts';
+import { invalid, parseShare } from '../values.ts';
 import { assumptions, type Comparison, compareSides, sideOf, splitSides } from './comparison.ts';
 import { pageOf } from './page.ts';
 import { readRun } from './recorded-run.ts';
@@ -45,7 +45,7 @@ interface CommandOptions extends CompareGates {
 function parseNames(text: string): ReadonlySet<string> {
   const names = text.split(',').map((name) => name.trim());
   if (names.includes('')) {
-    throw new InvalidArgumentError('It must be a comma-separated list of names, such as url,rate.');
+    throw invalid('a comma-separated list of names, such as url,rate');
   }
   return new Set(names);
 }
@@ -53,7 +53,8 @@ function parseNames(text: string): ReadonlySet<string> {
 function parseSides(words: string[], command: Command): string[][] {
   const sides = splitSides(words);
   if (sides.length < 2 || sides.some((files) => files.length === 0)) {
-    command.error('error: give at least two files, and at least one on each side of vs');
+    const rule = 'give at least two files, and at least one on each side of vs';
+    command.error(`error: ${rule}, got ${words.join(' ')}`);
   }
   return sides;
 }

@@ -2,7 +2,7 @@ import { thisClient } from '../../load/measure/machine.ts';
 import { clientFacts, safeCommandLine } from '../about.ts';
 import { formatCount, formatSpan, type Noun } from '../format.ts';
 import { latencyPoints, middleOf, percentileCurve, sideLook } from '../report/distributions.ts';
-import type { LineChart, Page, Section } from '../report/page.ts';
+import type { Chart, Page, Section } from '../report/page.ts';
 import {
   assumptions,
   type Comparison,
@@ -87,7 +87,7 @@ function ended(noun: Noun): string {
 }
 
 /** The p99 over time or, if a run is too short for it, the maximum. */
-function latencyChart(runs: readonly ColouredRun[], noun: Noun): LineChart {
+function latencyChart(runs: readonly ColouredRun[], noun: Noun): Chart {
   const byTime = ({ latencyByTime }: RecordedRun, field: 'p99Ms' | 'maxMs') =>
     latencyByTime.flatMap((slot) => {
       const ms = slot[field];
@@ -101,7 +101,7 @@ function latencyChart(runs: readonly ColouredRun[], noun: Noun): LineChart {
   return latencyPoints(title, lines, Math.max(...runs.map(({ run }) => run.elapsedMs)) / 1_000);
 }
 
-function curve(runs: readonly ColouredRun[], noun: Noun): LineChart {
+function curve(runs: readonly ColouredRun[], noun: Noun): Chart {
   return percentileCurve(
     `Latency by percentile, from due to ${ended(noun)}`,
     runs.map(({ run, colour, look }) => {

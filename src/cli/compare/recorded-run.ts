@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { decodeFromCompressedBase64 } from 'hdr-histogram-js';
+import { decodeFromCompressedBase64, type Histogram } from 'hdr-histogram-js';
 import type { RunFigures } from '../../load/judge/comparison.ts';
 import type { DriveResult } from '../../load/judge/drive-result.ts';
 import { safeText } from '../../load/plan/redact.ts';
@@ -91,7 +91,7 @@ function recordedRun(path: string, run: DriveResult): RecordedRun {
     ...run,
     path,
     noun,
-    latency: decodeFromCompressedBase64(run.times.latency.hdrHistogram),
+    latency: histogramIn(run),
     latencyByTime: run.latencyByTime ?? [],
     conditions: conditionsOf({
       url: run.embeddedServer ? 'the embedded server' : safeText(run.url),
@@ -103,6 +103,15 @@ function recordedRun(path: string, run: DriveResult): RecordedRun {
     circumstances: circumstancesOf(run),
     doubts: doubtsOf(run, noun),
   };
+}
+
+function histogramIn({ times }: DriveResult): Histogram {
+  try {
+    return decodeFromCompressedBase64(times.latency.hdrHistogram);
+  } catch (error) {
+    const reason = (error as Error).message;
+    throw new Error(`times.latency.hdrHistogram must be an HdrHistogram in base64: ${reason}`);
+  }
 }
 
 /** See `safeHeaders`. */

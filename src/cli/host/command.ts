@@ -2,7 +2,6 @@ import { type Dirent, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { Command } from 'commander';
-import { HostRegion } from '../../host/host-region.ts';
 import { platform } from '../../host/native.ts';
 import { removeRegion } from '../../host/removal.ts';
 import { withSafeErrors } from '../output.ts';
@@ -56,7 +55,7 @@ export function hostCommand(): Command {
         .option('-w, --watch [time]', 'repeat at this interval (default: 1s)', (text) =>
           parseDuration(text),
         )
-        .action((path: string, options: ShowOptions) => report(() => show(path, options))),
+        .action(show),
     )
     .addCommand(
       subcommand('rm')
@@ -94,18 +93,19 @@ function entriesOf(folder: string): Dirent[] {
   }
 }
 
-async function show(path: string, options: ShowOptions): Promise<void> {
-  const { watch, owner } = options;
-  if (watch === undefined) {
-    withRegion(path, options, (region) => print(shownRegion(region)));
-    return;
-  }
-  const region = HostRegion.find(path, owner);
-  const everyMs = watch === true ? WATCH_MS : watch;
-  for (;;) {
-    // Redraw from the top left corner of a terminal.
-    if (process.stdout.isTTY) process.stdout.write('\x1b[H\x1b[J');
-    print(shownRegion(region));
-    await after(everyMs);
-  }
+function show(path: string, options: ShowOptions): Promise<void> {
+  const everyMs = options.watch === true ? WATCH_MS : options.watch;
+  return withRegion(path, options, async (region) => {
+    let isRead = true;
+    process.stdout.once('error', () => {
+      isRead = false;
+    });
+    while (isRead) {
+      // Redraw from the top left corner of a terminal.
+      if (everyMs !== undefined && process.stdout.isTTY) process.stdout.write('\x1b[H\x1b[J');
+      print(shownRegion(region));
+      if (everyMs === undefined) return;
+      await after(everyMs);
+    }
+  });
 }

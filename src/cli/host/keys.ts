@@ -1,17 +1,10 @@
 import type { Command } from 'commander';
 import { hashOf, type KeyInUse, keysInUse } from '../../host/keys-in-use.ts';
-import { shown } from '../../options.ts';
+import { noLimiter } from '../../host/operations.ts';
 import { countOf, formatCount, formatNumber, formatSpan } from '../format.ts';
 import { parseCount } from '../values.ts';
 import { type KeyType, keyOf } from './requested-change.ts';
-import {
-  keyTypeOption,
-  onRegion,
-  print,
-  type RegionOptions,
-  report,
-  withRegion,
-} from './subcommand.ts';
+import { keyTypeOption, onRegion, print, type RegionOptions, withRegion } from './subcommand.ts';
 import { columns } from './summary.ts';
 
 const NOTES = `
@@ -38,16 +31,14 @@ export function keysCommand(): Command {
     .option('-t, --top <count>', 'how many to show', (text) => parseCount(text, range), 20)
     .addOption(keyTypeOption('keys'))
     .addHelpText('after', NOTES)
-    .action((path: string, name: string, keys: string[], options: KeysOptions) =>
-      report(() => show(path, name, keys, options)),
-    );
+    .action(show);
 }
 
-function show(path: string, name: string, keys: readonly string[], options: KeysOptions): void {
+function show(path: string, name: string, keys: string[], options: KeysOptions): Promise<void> {
   const { top, keyType } = options;
-  withRegion(path, options, (region) => {
+  return withRegion(path, options, (region) => {
     const limiter = region.limiters().find((one) => one.name === name);
-    if (limiter === undefined) throw new Error(`${region.path} has no limiter ${shown(name)}`);
+    if (limiter === undefined) throw noLimiter(region, name);
     const asked = keys.map((key) => [key, hashOf(region, limiter, keyOf(key, keyType))] as const);
     const { keys: found, unread } = keysInUse(region, limiter);
     const byHash = new Map(found.map((one) => [one.hash, one]));

@@ -12,14 +12,7 @@ import {
   parseAssignment,
   userName,
 } from './requested-change.ts';
-import {
-  keyTypeOption,
-  onRegion,
-  print,
-  type RegionOptions,
-  report,
-  withRegion,
-} from './subcommand.ts';
+import { keyTypeOption, onRegion, print, type RegionOptions, withRegion } from './subcommand.ts';
 import { columns } from './summary.ts';
 
 // Changes of limits from outside the program, and the log of them.
@@ -68,7 +61,7 @@ export function operatorCommands(): readonly Command[] {
     onRegion('log')
       .description('show the last 100 changes that were made by these commands')
       .action((path: string, options: RegionOptions) =>
-        report(() => withRegion(path, options, (region) => print(shownLog(region)))),
+        withRegion(path, options, (region) => print(shownLog(region))),
       ),
   ];
 }
@@ -100,19 +93,17 @@ function change(
   options: ChangeOptions,
 ): Promise<void> {
   const { dryRun: isDry, record: isRecorded, keyType } = options;
-  return report(() =>
-    withRegion(path, options, (region) => {
-      const operation = operationOf({ keyType, ...request });
-      const made = operate(region, name, operation, { user: userName(), isDry, isRecorded });
-      const what = `${name} (${made.kind})`;
-      if (made.change === undefined) {
-        print([`${what}: nothing to change`]);
-        return;
-      }
-      const rows = differences(made.change.from, made.change.to);
-      print([`${what}${isDry ? ', dry run: nothing was changed' : ''}`, ...columns(rows)]);
-    }),
-  );
+  return withRegion(path, options, (region) => {
+    const operation = operationOf({ keyType, ...request });
+    const made = operate(region, name, operation, { user: userName(), isDry, isRecorded });
+    const what = `${name} (${made.kind})`;
+    if (made.change === undefined) {
+      print([`${what}: nothing to change`]);
+      return;
+    }
+    const rows = differences(made.change.from, made.change.to);
+    print([`${what}${isDry ? ', dry run: nothing was changed' : ''}`, ...columns(rows)]);
+  });
 }
 
 /** The record of the changes in a region. */

@@ -1,5 +1,4 @@
 import { userInfo } from 'node:os';
-import { InvalidArgumentError } from 'commander';
 import {
   type ChangeAction,
   ChangeLog,
@@ -19,6 +18,7 @@ import {
 import type { Terms } from '../../limiters/terms.ts';
 import { printableLine } from '../../load/plan/redact.ts';
 import { namesIn } from '../../memory/names.ts';
+import { invalid } from '../values.ts';
 import type { ChangeView } from './serve/view.ts';
 
 // What a user asks to change, as text, and how a change is shown: for commands and for the page.
@@ -55,9 +55,7 @@ export function parseAssignment(text: string, before: readonly Assignment[] = []
   const equals = text.lastIndexOf('=');
   const [, index, dotted, tier, field] = PATH.exec(text.slice(0, equals)) ?? [];
   if (equals === -1 || field === undefined) {
-    throw new InvalidArgumentError(
-      'It must be a field and its value, such as rate=50, limits[1].rate=5 or tiers.pro.rate=5.',
-    );
+    throw invalid('a field and its value, such as rate=50, limits[1].rate=5 or tiers.pro.rate=5');
   }
   const limit = index ?? dotted;
   const value = parseValue(text.slice(equals + 1));

@@ -1,7 +1,8 @@
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
 import { HostRegion } from '../../host/host-region.ts';
 import { printableLine } from '../../load/plan/redact.ts';
 import { EXIT, printError, withSafeErrors } from '../output.ts';
+import { invalid } from '../values.ts';
 import { KEY_TYPES } from './requested-change.ts';
 
 /** A subcommand of `host`. Settings are not inherited from the command. */
@@ -21,18 +22,20 @@ export interface RegionOptions {
   readonly owner?: number;
 }
 
-/** Calls an action with the region at a path, and closes it. */
+/** Calls an action with the region at a path, and closes it; reports errors. */
 export function withRegion(
   path: string,
   { owner }: RegionOptions,
-  action: (region: HostRegion) => void,
-): void {
-  const region = HostRegion.find(path, owner);
-  try {
-    action(region);
-  } finally {
-    region.close();
-  }
+  action: (region: HostRegion) => void | Promise<void>,
+): Promise<void> {
+  return report(async () => {
+    const region = HostRegion.find(path, owner);
+    try {
+      await action(region);
+    } finally {
+      region.close();
+    }
+  });
 }
 
 /** The type of a key, or of several. */
@@ -45,7 +48,7 @@ export function keyTypeOption(keys: 'key' | 'keys'): Option {
 /** Parses the ID of a user. */
 export function parseUser(text: string): number {
   if (/^\d{1,10}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It must be the ID of a user, a whole number, such as 1000.');
+  throw invalid('the ID of a user, a whole number, such as 1000');
 }
 
 /** Prints lines without control characters. */

@@ -10,15 +10,14 @@ import {
   formatShortTime,
   formatSpan,
 } from '../format.ts';
-import { latencyBars, latencyLines, percentileCurve } from '../report/distributions.ts';
 import {
-  COLOURS,
-  type Facts,
-  type LineChart,
-  type Page,
-  type Section,
-  type Series,
-} from '../report/page.ts';
+  barChart,
+  latencyBars,
+  latencyLines,
+  percentileCurve,
+  rateSteps,
+} from '../report/distributions.ts';
+import { type Chart, COLOURS, type Facts, type Page, type Section } from '../report/page.ts';
 import { histogramOf, mainTimes, nounOf, phasesOf, TIME_HEADS, timeCells } from './outcome.ts';
 import { crashTexts, guaranteeText, outcomesOf, paceOf, wantedText } from './summary.ts';
 import { verdictLines } from './verdict.ts';
@@ -95,38 +94,26 @@ function rateSection(result: DriveResult): Section {
 }
 
 /** Requests that came due, over time. */
-function rateChart(result: DriveResult): LineChart {
+function rateChart(result: DriveResult): Chart {
   const { admittedPer100Ms: counts, options, elapsedMs, wantedRangePerSecond } = result;
   const noun = nounOf(result);
   const width = Math.max(1, Math.ceil(counts.length / MOST_POINTS));
   // A partial last slot would look like a drop.
   const whole = sumsOf(counts.slice(0, elapsedMs / 100 + 1e-6), width);
   const rates = whole.map((count) => (count / width) * 10);
-  const x = [0, ...rates].map((_, slot) => (slot * width) / 10);
-  const wanted = {
-    label: 'wanted',
-    colour: 'red',
-    values: x.map(() => Number(options.ratePerSecond)),
-    look: 'dashes',
-  } as const;
-  return {
-    kind: 'lines',
-    title: `${noun === 'calls' ? 'Calls' : 'Requests'} that came due, each ${formatSpan(width * 100)}`,
-    over: 'time',
-    x,
-    end: elapsedMs / 1_000,
-    series: [
-      { label: noun, colour: 'blue', values: [...rates, rates.at(-1) ?? 0], look: 'area' },
-      // A changing rate is visible in the requests themselves.
-      ...(wantedRangePerSecond ? [] : [wanted]),
-    ],
-    unit: '/s',
-    steps: true,
-  };
+  const chart = rateSteps(
+    `${noun === 'calls' ? 'Calls' : 'Requests'} that came due, each ${formatSpan(width * 100)}`,
+    rates.map((_, slot) => ((slot + 1) * width) / 10),
+    [{ label: noun, colour: 'blue', values: rates }],
+    // A changing rate is visible in the requests themselves.
+    wantedRangePerSecond === null && ['wanted', Number(options.ratePerSecond)],
+  );
+  return { ...chart, end: elapsedMs / 1_000 };
 }
 
 function roundSection({ rounds }: ClosedFigures): Section {
   const names = rounds.map((_, at) => String(at + 1));
+  const rates = rounds.map(({ callsPerSecond }) => callsPerSecond);
   return {
     heading: 'Rounds',
     verdicts: [],
@@ -139,13 +126,11 @@ function roundSection({ rounds }: ClosedFigures): Section {
       ]),
     },
     charts: [
-      {
-        kind: 'bars',
-        title: 'Calls per second in each round',
-        labels: names,
-        values: rounds.map(({ callsPerSecond }) => Math.round(callsPerSecond)),
-        unit: 'calls/s',
-      },
+      barChart(
+        'Calls per second in each round',
+        ['round', names],
+        ['calls/s', rates.map(Math.round)],
+      ),
     ],
   };
 }
@@ -209,7 +194,7 @@ const MOST_FAILURE_SLOTS = 100;
 const LEAST_SLOT = 0.01;
 
 /** Failures by due time and kind; undefined if there were none. */
-function failuresChart({ failuresByTime, elapsedMs }: DriveResult): LineChart | undefined {
+function failuresChart({ failuresByTime, elapsedMs }: DriveResult): Chart | undefined {
   if (failuresByTime.length === 0) return undefined;
   const finestUs = Math.max(...failuresByTime.map(({ slotMs }) => 1_000 * slotMs));
   const spanUs = elapsedMs * 1_000;
@@ -225,24 +210,14 @@ function failuresChart({ failuresByTime, elapsedMs }: DriveResult): LineChart | 
     [],
   );
   const rows = others.length === 0 ? named : [...named, { kind: 'others', rates: rest }];
-  return {
-    kind: 'lines',
-    title: `Failures by due time, each ${formatSpan(slotUs / 1_000)}`,
-    over: 'time',
-    x: [0, ...ends].map((us) => us / 1e6),
-    end: elapsedMs / 1_000,
-    series: rows.map(
-      ({ kind, rates }, at): Series => ({
-        label: kind,
-        colour: COLOURS[at] ?? 'grey',
-        // Draws the last step up to the end.
-        values: [...rates, rates.at(-1) ?? 0],
-        look: 'area',
-      }),
-    ),
-    unit: '/s',
-    steps: true,
-  };
+  const chart = rateSteps(
+    `Failures by due time, each ${formatSpan(slotUs / 1_000)}`,
+    ends.map((us) => us / 1e6),
+    rows.map(({ kind, rates }, at) => {
+      return { label: kind, colour: COLOURS[at] ?? 'grey', values: rates };
+    }),
+  );
+  return { ...chart, end: elapsedMs / 1_000 };
 }
 
 /**

@@ -2,7 +2,7 @@
 // text; nothing imports it.
 
 import type uPlotModule from 'uplot';
-import type { BarChart, Chart, Colour, LineChart } from './page.ts';
+import type { Chart, Colour } from './page.ts';
 
 // The few browser types used here. The DOM library would add its globals to all files.
 interface Element {
@@ -95,8 +95,21 @@ function percentileSplits(plot: Plot, last: number): number[] {
 }
 
 /** Options of the x axis. */
-function across({ x, end, over }: LineChart) {
+function across({ x, end, over, labels = [] }: Chart) {
   const last = end ?? x.at(-1) ?? 1;
+  if (over === 'labels') {
+    const told = (at: number) => labels[at] ?? '';
+    return {
+      cursor: { drag: { x: false, y: false } },
+      scale: { time: false, range: [-0.6, last + 0.6] as [number, number] },
+      axis: {
+        space: 66,
+        incrs: [1, 2, 3, 5, 10],
+        values: (_: Plot, ticks: number[]) => ticks.map(told),
+      },
+      told,
+    };
+  }
   if (over === 'percentile') {
     return {
       cursor: {},
@@ -153,18 +166,22 @@ function isShown(value: number | null): boolean {
   return value !== null;
 }
 
-function lineOptions(chart: LineChart): Options {
-  const { over, series, unit, logarithmic, steps, top } = chart;
+function optionsOf(chart: Chart): Options {
+  const { over, series, unit, logarithmic, steps, top, isLow, head } = chart;
   const { cursor, scale, axis: xAxis, told } = across(chart);
-  const inSteps = steps ? uPlot.paths.stepped?.({ align: 1 }) : undefined;
+  const hasDots = over === 'time' || over === 'percentile';
+  const paths =
+    over === 'labels'
+      ? uPlot.paths.bars?.({ size: [0.86, 60], align: 0 })
+      : steps && uPlot.paths.stepped?.({ align: 1 });
   return {
     width: 0,
-    height: heightOf(chart),
+    height: isLow ? LOW_HEIGHT : HEIGHT,
     cursor: {
-      ...cursor,
       points: { show: false },
       drag: { x: true, y: false },
       focus: { prox: 16 },
+      ...cursor,
     },
     focus: { alpha: 0.3 },
     legend: { markers: markersOf(series) },
@@ -190,20 +207,21 @@ function lineOptions(chart: LineChart): Options {
     ],
     series: [
       {
-        label: 'at',
+        label: head ?? 'at',
         value: (_: Plot, at: number | null) => (at === null ? '' : told(at)),
       },
       ...series.map(({ label, colour, look, values }) => ({
         label,
         stroke: () => ink(colour),
-        width: look === 'area' ? 1 : 2,
+        width: look === 'area' || look === 'bars' ? 1 : 2,
         // Shows a dot for a single point, whose line would be invisible.
-        points: { show: over !== 'past' && values.filter(isShown).length < 2, size: 6 },
+        points: { show: hasDots && values.filter(isShown).length < 2, size: 6 },
         spanGaps: true,
         value: (_: Plot, value: number | null) => (value === null ? '' : shown(value, unit)),
-        ...(look === 'area' ? { fill: () => `${ink(colour)}40` } : {}),
-        ...(look === 'dashes' ? { dash: [6, 4] } : {}),
-        ...(inSteps === undefined ? {} : { paths: inSteps }),
+        ...(look === 'area' && { fill: () => `${ink(colour)}40` }),
+        ...(look === 'bars' && { fill: () => `${ink(colour)}90` }),
+        ...(look === 'dashes' && { dash: [6, 4] }),
+        ...(paths && { paths }),
       })),
     ],
   };
@@ -213,11 +231,12 @@ function lineOptions(chart: LineChart): Options {
 const FILLS = {
   line: (colour: string) => colour,
   area: (colour: string) => `color-mix(in srgb, ${colour} 30%, transparent)`,
+  bars: (colour: string) => `color-mix(in srgb, ${colour} 56%, transparent)`,
   dashes: () => 'transparent',
 };
 
 /** Colours of the legend, which follow the theme in CSS. The first series is x. */
-function markersOf(series: LineChart['series']): object {
+function markersOf(series: Chart['series']): object {
   const at = (index: number) => series[index - 1];
   const variable = (index: number) => `var(--${at(index)?.colour})`;
   return {
@@ -232,63 +251,15 @@ function logarithms(min: number, max: number): [number, number] {
   return min > 0 ? (uPlot.rangeLog(min, max, 10, false) as [number, number]) : [0.1, 1];
 }
 
-function heightOf(chart: Chart): number {
-  return chart.kind === 'lines' && chart.isLow === true ? LOW_HEIGHT : HEIGHT;
-}
-
-function barOptions({ labels, unit }: BarChart): Options {
-  const bars = uPlot.paths.bars?.({ size: [0.86, 60], align: 0 });
-  return {
-    width: 0,
-    height: HEIGHT,
-    cursor: { points: { show: false }, drag: { x: false, y: false } },
-    scales: {
-      x: { time: false, range: [-0.6, labels.length - 0.4] },
-      y: { range: (_: Plot, __: number, max: number) => [0, max * 1.05] },
-    },
-    axes: [
-      {
-        ...axis(),
-        incrs: [1, 2, 3, 5, 10],
-        space: 66,
-        values: (_: Plot, ticks: number[]) => ticks.map((at) => labels[at] ?? ''),
-      },
-      {
-        ...axis(),
-        size: Y_AXIS,
-        values: (_: Plot, ticks: number[]) => ticks.map((n) => tick(n, '')),
-      },
-    ],
-    series: [
-      {
-        label: 'up to',
-        value: (_: Plot, at: number | null) => (at === null ? '' : (labels[at] ?? '')),
-      },
-      {
-        label: unit,
-        stroke: () => ink('blue'),
-        fill: () => `${ink('blue')}90`,
-        width: 1,
-        points: { show: false },
-        value: (_: Plot, value: number | null) => (value === null ? '' : shown(value, '')),
-        ...(bars === undefined ? {} : { paths: bars }),
-      },
-    ],
-  };
-}
-
 /** Draws a chart in an element. */
 export function draw(chart: Chart, place: Element): Plot {
-  const options = chart.kind === 'lines' ? lineOptions(chart) : barOptions(chart);
-  const data =
-    chart.kind === 'lines'
-      ? [chart.x, ...chart.series.map(({ values }) => values)]
-      : [chart.labels.map((_, at) => at), chart.values];
+  const options = optionsOf(chart);
+  const data = [chart.x, ...chart.series.map(({ values }) => values)];
   type Data = NonNullable<ConstructorParameters<typeof uPlotModule>[1]>;
   type Place = ConstructorParameters<typeof uPlotModule>[2];
   const plot = new uPlot({ ...options, width: place.clientWidth }, data as Data, place as Place);
   new ResizeObserver(() =>
-    plot.setSize({ width: place.clientWidth, height: heightOf(chart) }),
+    plot.setSize({ width: place.clientWidth, height: options.height }),
   ).observe(place);
   const dark = matchMedia('(prefers-color-scheme: dark)');
   dark.onchange = () => plot.redraw(false);

@@ -3,7 +3,7 @@
 import { type Histogram, JsHistogram } from 'hdr-histogram-js';
 import { type LatencySlot, LEAST_FOR } from '../../load/measure/latency-timeline.ts';
 import { formatLatency } from '../format.ts';
-import { type BarChart, COLOURS, type Colour, type LineChart, type Series } from './page.ts';
+import { type Chart, COLOURS, type Colour, type Series } from './page.ts';
 
 /** Points per factor of ten. */
 const POINTS = 12;
@@ -22,7 +22,7 @@ export function percentileCurve(
   title: string,
   lines: readonly Distribution[],
   unit = ' ms',
-): LineChart {
+): Chart {
   const most = Math.max(1, ...lines.map(({ histogram }) => histogram.totalCount));
   const x = Array.from(
     { length: Math.ceil(POINTS * Math.log10(most)) + 1 },
@@ -37,7 +37,6 @@ export function percentileCurve(
   const isPositive = series.every(({ values }) => values.every((ms) => ms === null || ms > 0));
   const hasValues = lines.some(({ histogram }) => histogram.totalCount > 0);
   return {
-    kind: 'lines',
     title,
     over: 'percentile',
     x,
@@ -70,7 +69,7 @@ function barEnds(maxUs: number): number[] {
 }
 
 /** A histogram of microseconds as bars, each about twice as wide as the previous one. */
-export function latencyBars(title: string, histogram: Histogram, unit: string): BarChart {
+export function latencyBars(title: string, histogram: Histogram, unit: string): Chart {
   if (!(histogram instanceof JsHistogram))
     throw new TypeError('histogram must come from hdr-histogram-js');
   const ends = barEnds(histogram.maxValue);
@@ -85,13 +84,18 @@ export function latencyBars(title: string, histogram: Histogram, unit: string): 
   }
   // Keep one of the empty bars at the low end.
   const first = Math.max(0, values.findIndex((count) => count > 0) - 1);
-  return {
-    kind: 'bars',
-    title,
-    labels: ends.slice(first).map(formatLatency),
-    values: values.slice(first),
-    unit,
-  };
+  const labels = ends.slice(first).map(formatLatency);
+  return barChart(title, ['up to', labels], [unit, values.slice(first)]);
+}
+
+/** Bars with a label each. The heads are for the legend. */
+export function barChart(
+  title: string,
+  [head, labels]: readonly [string, readonly string[]],
+  [label, values]: readonly [string, readonly number[]],
+): Chart {
+  const series: Series[] = [{ label, colour: 'blue', values, look: 'bars' }];
+  return { title, over: 'labels', head, labels, x: labels.map((_, at) => at), series, unit: '' };
 }
 
 const LINES = {
@@ -108,18 +112,13 @@ type Line = keyof typeof LINES;
  *
  * @param endS the end of the time axis, in seconds
  */
-export function latencyLines(
-  title: string,
-  slots: readonly LatencySlot[],
-  endS: number,
-): LineChart {
+export function latencyLines(title: string, slots: readonly LatencySlot[], endS: number): Chart {
   const known = (Object.keys(LINES) as Line[]).filter((line) =>
     slots.every((slot) => slot[line] !== null),
   );
   const least = known.includes('p99Ms') ? LEAST_FOR.p99 : LEAST_FOR.p90;
   const isJoined = slots.length > 0 && known.includes('p90Ms');
   return {
-    kind: 'lines',
     title: title + (isJoined ? `, at least ${least} for each point` : ''),
     over: 'time',
     x: slots.map(middleOf),
@@ -128,6 +127,31 @@ export function latencyLines(
     unit: ' ms',
     logarithmic: slots.length > 0 && slots.every(({ p50Ms }) => p50Ms > 0),
   };
+}
+
+/**
+ * Rates over time in steps.
+ *
+ * @param ends where each step ends, in seconds; the first one starts at 0
+ * @param rates with one value per step
+ * @param level a rate to compare them with
+ */
+export function rateSteps(
+  title: string,
+  ends: readonly number[],
+  rates: readonly Omit<Series, 'look'>[],
+  level?: readonly [label: string, rate: number] | false,
+): Chart {
+  const x = [0, ...ends];
+  // The last value holds until the end of its step.
+  const series = rates.map(({ values, ...one }): Series => {
+    return { ...one, values: [...values, values.at(-1) ?? 0], look: 'area' };
+  });
+  if (level) {
+    const [label, rate] = level;
+    series.push({ label, colour: 'red', values: x.map(() => rate), look: 'dashes' });
+  }
+  return { title, over: 'time', x, series, unit: '/s', steps: true };
 }
 
 /** The middle of a slot, in seconds. */
@@ -148,7 +172,7 @@ export interface PointLine extends Omit<Series, 'values'> {
  * Puts lines with different x values into one chart over time, with gaps where a line has no point.
  * The axis is logarithmic unless a value is 0.
  */
-export function latencyPoints(title: string, lines: readonly PointLine[], end: number): LineChart {
+export function latencyPoints(title: string, lines: readonly PointLine[], end: number): Chart {
   const all = lines.flatMap(({ points }) => points);
   const x = [...new Set(all.map(([at]) => at))].sort((a, b) => a - b);
   const series = lines.map(({ points, ...line }) => {
@@ -156,7 +180,7 @@ export function latencyPoints(title: string, lines: readonly PointLine[], end: n
     return { ...line, values: x.map((at) => values.get(at) ?? null) };
   });
   const logarithmic = all.length > 0 && all.every(([, ms]) => ms > 0);
-  return { kind: 'lines', title, over: 'time', x, end, series, unit: ' ms', logarithmic };
+  return { title, over: 'time', x, end, series, unit: ' ms', logarithmic };
 }
 
 /** Sides take the colours of the palette in turn; once all are used, lines are dashed. */

@@ -1,36 +1,29 @@
-/** A bar chart with one number per label. */
-export interface BarChart {
-  readonly kind: 'bars';
-  readonly title: string;
-  readonly labels: readonly string[];
-  readonly values: readonly number[];
-  /** Unit of the numbers, such as `requests`. */
-  readonly unit: string;
-}
-
 export const COLOURS = ['blue', 'orange', 'green', 'purple', 'sky', 'gold'] as const;
 
 export type Colour = (typeof COLOURS)[number] | 'grey' | 'red';
 
-/** A line of a chart. */
+/** A line of a chart, or its bars. */
 export interface Series {
   readonly label: string;
   readonly colour: Colour;
   /** One value per x; null is a gap. */
   readonly values: readonly (number | null)[];
-  readonly look: 'line' | 'area' | 'dashes';
+  readonly look: 'line' | 'area' | 'dashes' | 'bars';
 }
 
-/** A line chart: over time, or a distribution over percentiles. */
-export interface LineChart {
-  readonly kind: 'lines';
+/** A chart over time, or of a distribution. */
+export interface Chart {
   readonly title: string;
   /**
    * - `time`: seconds since the start. All such charts of a page share a time axis and pointer.
    * - `past`: seconds before now, negative; `end` is the length of the axis
    * - `percentile`: 1 / (1 - share of the values below): 100 is the 99th percentile
+   * - `labels`: the indexes of `labels`, for bars
    */
-  readonly over: 'time' | 'past' | 'percentile';
+  readonly over: 'time' | 'past' | 'percentile' | 'labels';
+  readonly labels?: readonly string[];
+  /** What the legend says before the x of the pointer. Default: `at`. */
+  readonly head?: string;
   readonly x: readonly number[];
   /** The end of the axis. Default: the last x. */
   readonly end?: number | undefined;
@@ -46,8 +39,6 @@ export interface LineChart {
   /** Half height, for charts stacked for comparison. */
   readonly isLow?: boolean;
 }
-
-export type Chart = LineChart | BarChart;
 
 export interface Table {
   readonly columns: readonly string[];

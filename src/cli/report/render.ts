@@ -94,7 +94,7 @@ ${notes.map((note) => `<p class="note">${escaped(note)}</p>`).join('\n')}
 }
 
 function isByTime(chart: Chart): boolean {
-  return chart.kind === 'lines' && chart.over === 'time';
+  return chart.over === 'time';
 }
 
 /** Charts in the order of the page. */

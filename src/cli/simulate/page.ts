@@ -10,9 +10,10 @@ import {
   latencyPoints,
   middleOf,
   percentileCurve,
+  rateSteps,
   sideLook,
 } from '../report/distributions.ts';
-import type { Chart, LineChart, Page, Section } from '../report/page.ts';
+import type { Chart, Page, Section } from '../report/page.ts';
 import { coursesOf, highestOf, ratesByTime } from './outcome.ts';
 import { boundVerdicts, cellsOf, columnsOf, describeArrivals, describeCallers } from './summary.ts';
 
@@ -85,30 +86,20 @@ function ratesChart(
   one: LimiterResult,
   at: number,
   scale: { readonly top: number; readonly end: number },
-): LineChart {
+): Chart {
   const { slotSeconds, arrivals, admitted, bound, isBoundNear } = ratesByTime(result, one);
   const slot = formatSpan(slotSeconds * 1_000);
-  // Extends the last step to the length of the others.
-  const x = Array.from({ length: arrivals.length + 1 }, (_, slot) => slot * slotSeconds);
-  const closed = (values: readonly number[]) => [...values, values.at(-1) ?? 0];
   const most = Number.isFinite(bound) ? `; the bound is ${formatNumber(bound)}/s in that time` : '';
-  return {
-    kind: 'lines',
-    title: `${one.text}, each ${slot}${most}`,
-    over: 'time',
-    x,
-    series: [
-      { label: 'arrivals', colour: 'grey', values: closed(arrivals), look: 'area' },
-      { label: 'admitted', colour: sideLook(at).colour, values: closed(admitted), look: 'area' },
-      ...(isBoundNear
-        ? [{ label: 'bound', colour: 'red', values: x.map(() => bound), look: 'dashes' } as const]
-        : []),
+  const chart = rateSteps(
+    `${one.text}, each ${slot}${most}`,
+    arrivals.map((_, slot) => (slot + 1) * slotSeconds),
+    [
+      { label: 'arrivals', colour: 'grey', values: arrivals },
+      { label: 'admitted', colour: sideLook(at).colour, values: admitted },
     ],
-    unit: '/s',
-    steps: true,
-    ...scale,
-    isLow: result.limiters.length > 1,
-  };
+    isBoundNear && ['bound', bound],
+  );
+  return { ...chart, ...scale, isLow: result.limiters.length > 1 };
 }
 
 /** The waits of all limiters in shared charts. */
@@ -134,7 +125,7 @@ function waitSections(result: SimulateResult): Section[] {
   return [{ heading: 'Waits', verdicts: [], charts }];
 }
 
-function waitsByTime(limiters: readonly LimiterResult[], end: number): LineChart {
+function waitsByTime(limiters: readonly LimiterResult[], end: number): Chart {
   const least = LEAST_FOR.p99;
   const lines = limiters.map(({ text, outcomes }, at) => {
     const slots = outcomes.waitsByTime.slotsOf(least);
@@ -147,7 +138,7 @@ function waitsByTime(limiters: readonly LimiterResult[], end: number): LineChart
 
 /** A limiter that adapts, over time, beside the others. */
 function courseSections(result: SimulateResult): Section[] {
-  const charts = coursesOf(result).map(({ title, unit, lines, top }): LineChart => {
+  const charts = coursesOf(result).map(({ title, unit, lines, top }): Chart => {
     const named = lines.map((points, at) => ({
       ...{ label: result.limiters[at]?.text ?? '', ...sideLook(at) },
       points: points.map(([second, value]) => [second, Math.min(value, top)] as const),
@@ -173,7 +164,7 @@ function curveOf(
   title: string,
   limiters: readonly LimiterResult[],
   histogramOf: (one: LimiterResult) => Histogram,
-): LineChart {
+): Chart {
   const lines = limiters.map((one, at) => ({
     label: one.text,
     ...sideLook(at),

@@ -158,7 +158,8 @@ function axes(least: number, seconds: number, top: number, unit: string) {
   const ceiling = step * Math.max(1, Math.ceil(least / step));
   const base = top + BASE;
   const y = (value: number) => rounded(base - ((BASE - TOP) * value) / ceiling);
-  const x = (second: number) => rounded(LEFT + ((RIGHT - LEFT) * second) / seconds);
+  // A file with one timestamp takes no time.
+  const x = (second: number) => rounded(LEFT + ((RIGHT - LEFT) * second) / (seconds || 1));
   const levels = Array.from({ length: Math.round(ceiling / step) + 1 }, (_, at) => at * step);
   const grid = levels
     .map(

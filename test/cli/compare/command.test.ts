@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { LineChart } from '../../../src/cli/report/page.ts';
+import type { Chart } from '../../../src/cli/report/page.ts';
 import { FITNESS, OPTIONS } from '../support/load-result.ts';
 import { compare, RunFolder, row } from './recorded-runs.ts';
 
@@ -121,7 +121,7 @@ describe('zerotime compare', () => {
     expect(page).toContain('<section class="verdict bad">');
     expect(page).toContain('gate failed: p50 slower');
     const [, data = '[]'] = /id="charts">(.*)<\/script>/.exec(page) ?? [];
-    const charts: LineChart[] = JSON.parse(data);
+    const charts: Chart[] = JSON.parse(data);
     expect(charts.map(({ over }) => over)).toEqual(['time', 'percentile']);
     for (const { series } of charts) {
       expect(series.map(({ label, colour }) => [label, colour])).toEqual([
@@ -282,7 +282,7 @@ describe('zerotime compare', () => {
 
   it.each([
     [[BASE], /give at least two files/],
-    [[BASE, 'vs'], /at least one on each side of vs/],
+    [[BASE, 'vs'], /at least one on each side of vs, got \S*base\S*json vs/i],
     [[BASE, runs.at('missing.json')], /missing\.json cannot be read as JSON: ENOENT/],
     [[BASE, runs.write('text.json', 'no JSON')], /text\.json cannot be read as JSON/],
     [[BASE, runs.write('list.json', '[]')], /list\.json is not a result .*: run must be an object/],
@@ -303,8 +303,8 @@ describe('zerotime compare', () => {
     ['admittedPer100Ms', ['a']],
     ['elapsedMs', '5'],
     ['times', { latency: { hdrHistogram: 5 } }],
-    ['times', { latency: { hdrHistogram: 'x' } }],
-  ])('names the file whose %s is %j', async (name, value) => {
+    ['times', { latency: { hdrHistogram: 'x' } }, 'times.latency.hdrHistogram must be'],
+  ])('names the file whose %s is %j', async (name, value, rule = name) => {
     const path = runs.record('wrong.json', {
       edit: (data) => {
         data[name] = value;
@@ -312,6 +312,6 @@ describe('zerotime compare', () => {
     });
     const { code, stderr } = await compare(BASE, path);
     expect(code).toBe(1);
-    expect(stderr).toContain(`${path} is not a result of zerotime load --json: `);
+    expect(stderr).toContain(`${path} is not a result of zerotime load --json: ${rule}`);
   });
 });

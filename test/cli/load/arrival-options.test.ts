@@ -75,6 +75,7 @@ describe('--arrivals', () => {
 
   it.each([
     [['--arrivals', '/no/such/file'], /even, poisson, - or the path of a readable file/],
+    [['--arrivals', '.'], /even, poisson, - or the path of a readable file/],
     [['--seed', '1'], /--seed needs --arrivals poisson/],
     [['--arrivals', LIST, '--seed', '1'], /--seed needs --arrivals poisson/],
     [['--arrivals', 'poisson', '--burst', '2'], /--burst cannot be used with --arrivals poisson/],

@@ -63,6 +63,7 @@ describe('zerotime load --rate max', () => {
     expect(readFileSync(`${hgrm}`, 'utf8')).toMatch(/Value +Percentile/);
     const page = readFileSync(`${report}`, 'utf8');
     expect(page).toContain('Calls per second in each round');
+    expect(page).toContain('"head":"round","labels":["1","2","3"]');
     expect(page).toContain('<h2>Threads</h2>');
   });
 

@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { pageOf as contentOf } from '../../../src/cli/load/page.ts';
-import type { Chart, LineChart } from '../../../src/cli/report/page.ts';
+import type { Chart } from '../../../src/cli/report/page.ts';
 import { renderPage } from '../../../src/cli/report/render.ts';
 import { checkGuarantee } from '../../../src/load/judge/guarantee.ts';
 import { Tally } from '../../../src/load/measure/tally.ts';
@@ -16,8 +16,8 @@ function pageOf(change: Change = {}): { text: string; charts: Chart[] } {
 }
 
 /** The chart of the rate. */
-function ratesOf(charts: readonly Chart[]): LineChart {
-  return charts.find(({ title }) => title.startsWith('Requests that came due')) as LineChart;
+function ratesOf(charts: readonly Chart[]): Chart {
+  return charts.find(({ title }) => title.startsWith('Requests that came due')) as Chart;
 }
 
 it('the page begins with the verdict, and ends with how, with what and where', () => {
@@ -53,7 +53,7 @@ it('failures are shown by due time, each kind in its colour', () => {
     for (let count = 0; count <= at; count += 1) tally.countStatus(500 + at, at * 100_000);
   }
   const { text, charts } = pageOf({ tally });
-  const chart = charts.find(({ title }) => title.startsWith('Failures')) as LineChart;
+  const chart = charts.find(({ title }) => title.startsWith('Failures')) as Chart;
   expect(chart.title).toBe('Failures by due time, each 10 ms');
   expect([chart.x.length, chart.end]).toEqual([101, 1]);
   // The most frequent first. A failure in 10 ms is 100 a second.
@@ -78,7 +78,7 @@ it.each([500, 4_500, 5_000, 10_000, 50_000])(
     for (let ms = 0; ms < elapsedMs; ms += 1) tally.countStatus(503, ms * 1_000);
     const chart = pageOf({ tally, elapsedMs }).charts.find(({ title }) =>
       title.startsWith('Failures'),
-    ) as LineChart;
+    ) as Chart;
     const whole = chart.series[0]?.values.slice(0, 45).map(Number) ?? [];
     expect(whole).toHaveLength(45);
     for (const rate of whole) expect(rate).toBeCloseTo(1_000, 6);
@@ -93,7 +93,7 @@ it.each([
   for (let ms = 0; ms < elapsedMs; ms += 1) tally.countStatus(503, ms * 1_000);
   const chart = pageOf({ tally, elapsedMs }).charts.find(({ title }) =>
     title.startsWith('Failures'),
-  ) as LineChart;
+  ) as Chart;
   expect(chart.title).toContain('each 100 ms');
   expect(chart.x.at(-1)).toBeCloseTo(elapsedMs / 1_000, 9);
   for (const rate of chart.series[0]?.values ?? []) {

@@ -1,12 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import type { LineChart } from '../../../src/cli/report/page.ts';
+import type { Chart } from '../../../src/cli/report/page.ts';
 import { drawn, optionsOf } from './fake-plot.ts';
 
 // Runs the page's script with a fake uPlot that records its calls. report.e2e.test.ts checks in a
 // real browser that the real one draws.
 
-const LINES: LineChart = {
-  kind: 'lines',
+const LINES: Chart = {
   title: 'rates',
   over: 'time',
   x: [0, 1, 2],
@@ -23,7 +22,7 @@ const LINES: LineChart = {
 describe('a chart of lines', () => {
   it('of the past ends now, shows debts, and draws no dots', async () => {
     const empty = LINES.series.map((one) => ({ ...one, values: [null, null, null] }));
-    const past: LineChart = { ...LINES, over: 'past', end: 300, x: [-9, -5, 0], series: empty };
+    const past: Chart = { ...LINES, over: 'past', end: 300, x: [-9, -5, 0], series: empty };
     const { axes, scales, series, cursor } = await optionsOf(past);
     expect(scales.x.range).toEqual([-300, 0]);
     expect(axes[0].values({}, [-120, -5, 0])).toEqual(['−2:00', '−0:05', 'now']);
@@ -139,7 +138,7 @@ describe('a chart of lines', () => {
 });
 
 describe('a chart over percentiles', () => {
-  const CURVE: LineChart = { ...LINES, over: 'percentile', x: [1, 10, 100, 1_000], unit: ' ms' };
+  const CURVE: Chart = { ...LINES, over: 'percentile', x: [1, 10, 100, 1_000], unit: ' ms' };
 
   it('has as much room for each nine', async () => {
     const { axes, scales, series, cursor } = await optionsOf(CURVE);
@@ -173,7 +172,10 @@ describe('a chart over percentiles', () => {
 it('a bar chart labels each bar and names its unit', async () => {
   const labels = ['1 ms', '2 ms'];
   const { plots } = await drawn([
-    { kind: 'bars', title: 'waits', labels, values: [3, 4_000], unit: 'calls' },
+    {
+      ...{ title: 'waits', over: 'labels', head: 'up to', labels, x: [0, 1], unit: '' },
+      series: [{ label: 'calls', colour: 'blue', values: [3, 4_000], look: 'bars' }],
+    },
   ]);
   const [plot] = plots;
   expect(plot?.data).toEqual([
@@ -187,6 +189,7 @@ it('a bar chart labels each bar and names its unit', async () => {
   expect(scales.y.range(undefined, 0, 100)).toEqual([0, 105]);
   expect([0, null, 7].map((at) => series[0].value(undefined, at))).toEqual(['1 ms', '', '']);
   expect([4_000, null].map((count) => series[1].value(undefined, count))).toEqual(['4,000', '']);
+  expect(series[0].label).toBe('up to');
   const { label, paths } = series[1];
   expect([label, paths, series[1].stroke(), series[1].fill?.()]).toEqual([
     'calls',

@@ -18,9 +18,17 @@ export class Cli {
   readonly #stderr: string[] = [];
   readonly #closed: Promise<unknown[]>;
 
-  /** @param stdout in place of a pipe */
-  constructor(args: readonly string[], stdout: number | 'pipe' = 'pipe') {
-    this.child = spawn(process.execPath, [MAIN, ...args], { stdio: ['ignore', stdout, 'pipe'] });
+  /**
+   * @param stdout in place of a pipe
+   * @param shell a shell and its arguments, of which it runs the rest
+   */
+  constructor(
+    args: readonly string[],
+    stdout: number | 'pipe' = 'pipe',
+    shell: readonly string[] = [],
+  ) {
+    const [program = '', ...rest] = [...shell, process.execPath, MAIN, ...args];
+    this.child = spawn(program, rest, { stdio: ['ignore', stdout, 'pipe'] });
     this.#closed = once(this.child, 'close');
     this.child.stdout?.on('data', (chunk: Buffer) => this.#stdout.push(chunk.toString()));
     this.child.stderr?.on('data', (chunk: Buffer) => this.#stderr.push(chunk.toString()));
@@ -41,6 +49,6 @@ export class Cli {
   }
 }
 
-export function runCli(args: readonly string[], stdout?: number): Promise<CliRun> {
-  return new Cli(args, stdout).finished();
+export function runCli(...args: ConstructorParameters<typeof Cli>): Promise<CliRun> {
+  return new Cli(...args).finished();
 }

@@ -68,11 +68,13 @@ async function serve(paths: readonly string[], flags: ServeFlags): Promise<void>
   const ended = once(interrupt.signal, 'abort');
   try {
     server.listen(port, host);
-    await once(server, 'listening');
+    await once(server, 'listening').catch(({ message }: Error) => {
+      throw new Error(`--host ${host} and --port ${port} must be free to listen on: ${message}`);
+    });
     history.start();
     print(addresses(server.address() as AddressInfo, host, token));
-    for (const { path, view } of history.regions()) {
-      print([view.error === undefined ? `Serving ${path}` : `Waiting: ${view.error}`]);
+    for (const { view } of history.regions()) {
+      print([view.error === undefined ? `Serving ${view.path}` : `Waiting: ${view.error}`]);
     }
     await ended;
   } finally {

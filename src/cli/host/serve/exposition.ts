@@ -72,12 +72,12 @@ export function exposition(regions: readonly ReadRegion[]): string {
       name,
       kind,
       help,
-      regions.map((one) => [{ region: one.path }, value(one)]),
+      regions.map((one) => [{ region: one.view.path }, value(one)]),
     ),
   );
   const limiters = regions.flatMap((one) =>
-    one.limiters.flatMap(({ name, reading }) =>
-      reading === undefined ? [] : [{ labels: { region: one.path, limiter: name }, reading }],
+    one.limiters.flatMap(({ reading, view: { name } }) =>
+      reading === undefined ? [] : [{ labels: { region: one.view.path, limiter: name }, reading }],
     ),
   );
   const ofLimiters = SERIES.map(({ kind, name, help, value }) =>

@@ -37,9 +37,9 @@ export class History {
     this.#readAtMs = performance.now();
     this.#costMs = this.#readAtMs - startMs;
     const points = Object.fromEntries(
-      this.#read.map(({ path, limiters }) => [
-        path,
-        Object.fromEntries(limiters.map((one): [string, Point] => [one.name, pointOf(one)])),
+      this.#read.map(({ view, limiters }) => [
+        view.path,
+        Object.fromEntries(limiters.map((one): [string, Point] => [one.view.name, pointOf(one)])),
       ]),
     );
     this.#samples.push({ atMs: Date.now(), points });

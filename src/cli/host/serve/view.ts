@@ -1,6 +1,7 @@
 // What the server tells the page: plain data, read on both sides.
 
 import type { ChangeAction } from '../../../host/change-log.ts';
+import type { HostProcess } from '../../../host/membership.ts';
 
 /** The counts and state of a limiter at an instant; null if it has none. */
 export type Point = readonly [
@@ -29,13 +30,6 @@ export interface LimiterView {
   readonly actions: readonly ChangeAction[];
 }
 
-/** A process that has a region open. */
-interface ProcessView {
-  readonly pid: number;
-  readonly openMs: number;
-  readonly isAlive: boolean;
-}
-
 /** A change on record. */
 export interface ChangeView {
   readonly number: number;
@@ -55,7 +49,7 @@ export interface RegionView {
   readonly error?: string;
   readonly facts: readonly (readonly [name: string, value: string])[];
   readonly limiters: readonly LimiterView[];
-  readonly processes: readonly ProcessView[];
+  readonly processes: readonly HostProcess[];
   /** The newest first. */
   readonly changes: readonly ChangeView[];
 }

@@ -16,7 +16,6 @@ const SHOWN_CHANGES = 20;
 
 /** A limiter that was read. */
 export interface ReadLimiter {
-  readonly name: string;
   /** Undefined if it has no state that can be read, such as a `Sometimes`. */
   readonly reading: Reading | undefined;
   readonly view: LimiterView;
@@ -24,7 +23,6 @@ export interface ReadLimiter {
 
 /** A region that was read. */
 export interface ReadRegion {
-  readonly path: string;
   /** Undefined if it cannot be opened. */
   readonly region: HostRegion | undefined;
   readonly limiters: readonly ReadLimiter[];
@@ -65,23 +63,16 @@ export class WatchedRegion {
 
   /** Reads the region. Never throws: one that is damaged says so. */
   read(): ReadRegion {
-    const { path } = this;
     try {
       const region = this.find();
       const limiters = region.limiters().map((one) => readLimiter(region, one));
       const processes = others(region);
-      return { path, region, limiters, processes, view: viewOf(region, limiters, processes) };
+      return { region, limiters, processes, view: viewOf(region, limiters, processes) };
     } catch (error) {
       const reason = error instanceof Error ? error.message : `${error}`;
-      const view = {
-        path,
-        error: printableLine(reason),
-        facts: [],
-        limiters: [],
-        processes: [],
-        changes: [],
-      };
-      return { path, region: undefined, limiters: [], processes: [], view };
+      const nothing = { limiters: [], processes: [] };
+      const view = { ...nothing, path: this.path, facts: [], changes: [] };
+      return { ...nothing, region: undefined, view: { ...view, error: printableLine(reason) } };
     }
   }
 
@@ -115,7 +106,7 @@ function readLimiter(region: HostRegion, one: HostLimiter): ReadLimiter {
     isDamaged,
     actions: isDamaged ? [] : actionsOf(kind),
   };
-  return { name, reading, view };
+  return { reading, view };
 }
 
 /** The options that matter to a limit, as text. */
@@ -174,7 +165,7 @@ function viewOf(
       ...(back === '' ? [] : [['Recovered so far', back] as const]),
     ],
     limiters: limiters.map(({ view }) => view),
-    processes: processes.map(({ pid, openMs, isAlive }) => ({ pid, openMs, isAlive })),
+    processes,
     changes: changesIn(region).slice(-SHOWN_CHANGES).reverse(),
   };
 }

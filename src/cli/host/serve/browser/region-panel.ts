@@ -3,7 +3,7 @@
 import { type ComponentChild, h } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { draw } from '../../../report/charts.ts';
-import type { Series as Line, LineChart } from '../../../report/page.ts';
+import type { Chart, Series as Line } from '../../../report/page.ts';
 import type { LimiterView, Point, RegionView, Sample } from '../view.ts';
 import { ChangeForm, type MakeChange } from './change-form.ts';
 
@@ -209,7 +209,7 @@ function chartsOf({ name, unit }: LimiterView, series: Series, nowMs: number): C
   ];
 }
 
-interface ChartProps extends Pick<LineChart, 'title' | 'x' | 'unit'> {
+interface ChartProps extends Pick<Chart, 'title' | 'x' | 'unit'> {
   readonly lines: readonly Line[];
 }
 
@@ -218,7 +218,7 @@ function LiveChart({ title, lines, x, unit }: ChartProps): ComponentChild {
   const plot = useRef<{ setData(data: unknown): void }>();
   useLayoutEffect(() => {
     const series = lines.map((line) => ({ ...line, values: [null, null] }));
-    const look = { kind: 'lines', over: 'past', end: SHOWN_S, isLow: true } as const;
+    const look = { over: 'past', end: SHOWN_S, isLow: true } as const;
     if (place.current) plot.current = draw({ ...look, title, x: [], series, unit }, place.current);
   }, []);
   useLayoutEffect(() => plot.current?.setData([x, ...lines.map(({ values }) => values)]));
