@@ -10,6 +10,7 @@ import { Reservation } from './reservation.ts';
 import { TokenCalls } from './token-calls.ts';
 import {
   AT_ONCE,
+  announce,
   checkWait,
   exceeds,
   queueFull,
@@ -100,12 +101,13 @@ export abstract class BucketCalls extends TokenCalls implements Part {
   }
 
   /**
-   * Returns tokens that you took and did not use; the bucket never holds more than the burst. Never
-   * return tokens that were used or never taken: they would be admitted on top of the limit.
+   * Returns tokens that you took and did not use; the bucket never holds more than the burst.
+   * Waiting callers move up in order, except those of a key with one limit. Never return tokens that
+   * were used or never taken: they would be admitted on top of the limit.
    */
   returnTokens(n: number): void {
     checkTokens('n', n);
-    this.seek().returnTokens(this.clock.now(), n);
+    if (this.seek().returnTokens(this.clock.now(), n)) announce(this);
   }
 
   /** Returns the tokens in the bucket: negative in debt, Infinity if unlimited. */

@@ -75,7 +75,11 @@ export class Reservation implements Grant {
     const receipt = this.#receipt;
     const { kernel, position } = this.#taking;
     this.#receipt = undefined;
-    return receipt !== undefined && (kernel.cancel(receipt) || position?.cancel(receipt) === true);
+    const isBack =
+      receipt !== undefined && (kernel.cancel(receipt) || position?.cancel(receipt) === true);
+    // Tokens that are back cannot be returned by settling as well.
+    if (isBack) this.#n = 0;
+    return isBack;
   }
 
   /**
@@ -88,10 +92,10 @@ export class Reservation implements Grant {
    */
   settle(actual: number): number {
     checkTokens('actual', actual);
-    const estimated = this.#n;
+    const dueMs = this.#taking.owner.settle(this.#n, actual);
     this.#receipt = undefined;
     this.#n = actual;
-    return this.#taking.owner.settle(estimated, actual);
+    return dueMs;
   }
 }
 
