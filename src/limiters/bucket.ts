@@ -84,7 +84,7 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
   }
 
   /** @internal */
-  protected override sleepUntilDue(
+  protected sleepUntilDue(
     reservation: Reservation,
     deadlineUs: number,
     options: SleepOptions,

@@ -2,6 +2,8 @@ import type { Key } from '../kernel/keyed/hash.ts';
 import type { KeyedKernel } from '../kernel/keyed/table-host.ts';
 import type { SharedEvent } from '../memory/event.ts';
 import type { CellKind } from '../memory/layout.ts';
+import { sleepOrWake } from '../time/agenda.ts';
+import type { SleepOptions } from '../time/clock.ts';
 import { BucketCalls, type ReserveOptions } from './bucket-calls.ts';
 import { KeyedLimiter } from './keyed-limiter.ts';
 import {
@@ -82,6 +84,27 @@ export class KeyBucket extends BucketCalls {
   /** @internal */
   protected get waiters(): WaitCount {
     return this.#waiters.of(this.at.name);
+  }
+
+  /**
+   * Each caller sleeps by itself: a key that gets a place or is reset serves later ones first.
+   * @internal
+   */
+  protected async sleepUntilDue(
+    reservation: Reservation,
+    deadlineUs: number,
+    options: SleepOptions,
+  ): Promise<boolean> {
+    const { clock, changes } = this;
+    for (;;) {
+      const alarm = changes.alarm();
+      // Read the clock first: tokens due by then stay due, whatever changes afterwards.
+      const nowUs = clock.now();
+      const { dueUs } = reservation;
+      if (dueUs <= nowUs) return true;
+      if (dueUs > deadlineUs) return false;
+      await sleepOrWake(clock, dueUs, options, (wake) => changes.listen(alarm, wake));
+    }
   }
 
   /** @internal */

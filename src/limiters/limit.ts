@@ -90,9 +90,15 @@ export function changedSchedule(schedule: Schedule, change: LimitChange): Schedu
 }
 
 /** A limit of a table, which cannot pause. `before` is the limit in force, if any. */
-export function tableSchedule(limit: Partial<ContinuousLimit>, before?: Schedule): Schedule {
-  checkNumber('rate', limit.rate ?? before?.rate, { above: 0, orInfinity: true });
-  return before === undefined ? scheduleOf(limit) : changedSchedule(before, limit);
+export function tableSchedule(
+  { rate, burst }: Partial<ContinuousLimit>,
+  before?: Schedule,
+): Schedule {
+  const next = rate ?? before?.rate;
+  checkNumber('rate', next, { above: 0, orInfinity: true });
+  const unlimited = next === Number.POSITIVE_INFINITY ? next : undefined;
+  // If it is undefined, the check below throws, naming it.
+  return continuous(next as number, (burst ?? before?.burst ?? unlimited) as number);
 }
 
 /** Limits that hold together. */

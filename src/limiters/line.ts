@@ -49,7 +49,7 @@ export class Line {
     this.#agenda = Agenda.of(source.clock, {});
     this.#appointment = appointment(
       () => this.#advance(),
-      (reason) => this.#fail(reason),
+      (reason) => this.#row.fail(reason),
     );
   }
 
@@ -138,7 +138,7 @@ export class Line {
       try {
         this.#plan();
       } catch (error) {
-        this.#fail(error);
+        this.#row.fail(error);
       }
     });
   }
@@ -159,11 +159,6 @@ export class Line {
     this.#agenda = agenda;
     // An instant in the past is as good as now.
     agenda.set(this.#appointment, Math.max(Math.min(retryAtUs, deadlineUs), this.#clock.now()));
-  }
-
-  #fail(reason: unknown): void {
-    this.#row.fail(reason);
-    this.#plan();
   }
 }
 

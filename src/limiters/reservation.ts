@@ -103,6 +103,7 @@ interface Call {
   readonly reservation: Reservation;
   /** The number of callers that came earlier. */
   readonly turn: number;
+  readonly row: Sleepers;
 }
 
 /** The answer is whether the tokens are due. */
@@ -113,18 +114,10 @@ class Sleepers extends WaitingRow<Call, boolean> {
   readonly #agenda: Agenda;
   readonly #appointment: Appointment;
 
-  constructor(agenda: Agenda, deadlines: Heap<Caller>, keep: () => number, aborted: () => void) {
-    super(deadlines, aborted);
+  constructor(agenda: Agenda, deadlines: Heap<Caller>, keep: () => number, left: () => void) {
+    super(deadlines, left);
     this.#agenda = agenda;
-    this.#appointment = appointment(keep, (reason) => {
-      this.fail(reason);
-      aborted();
-    });
-  }
-
-  /** The number of callers that came before its head; Infinity if it is empty. */
-  get turn(): number {
-    return this.head?.asked.turn ?? Number.POSITIVE_INFINITY;
+    this.#appointment = appointment(keep, (reason) => this.fail(reason));
   }
 
   sleepUntil(atUs: number): void {
@@ -164,7 +157,7 @@ export class ReservationLine {
     { strict, precise, signal }: SleepOptions,
   ): Promise<boolean> {
     const row = this.#rowOf(Agenda.of(this.#clock, { strict, precise }));
-    const call = { reservation, turn: this.#joined++ };
+    const call = { reservation, turn: this.#joined++, row };
     return row.join(call, deadlineUs, signal, (caller) => {
       if (row.head === caller) this.#advance();
     });
@@ -191,11 +184,12 @@ export class ReservationLine {
     this.#unwatch = undefined;
   }
 
-  /** The row of the caller that came first. */
-  get #first(): Sleepers | undefined {
-    let first: Sleepers | undefined;
-    for (const row of this.#rows.values())
-      if (row.turn < (first?.turn ?? Number.POSITIVE_INFINITY)) first = row;
+  /** The caller that came first. */
+  get #first(): Caller | undefined {
+    let first: Caller | undefined;
+    for (const { head } of this.#rows.values()) {
+      if (head && !(first && first.asked.turn < head.asked.turn)) first = head;
+    }
     return first;
   }
 
@@ -205,7 +199,7 @@ export class ReservationLine {
     // Read the clock first: tokens due by then stay due, whatever changes afterwards.
     const nowUs = this.#clock.now();
     const settle = (caller: Caller) => this.#settle(caller, nowUs);
-    const left = serveTurn(nowUs, () => this.#first?.head, this.#deadlines, settle, settle);
+    const left = serveTurn(nowUs, () => this.#first, this.#deadlines, settle, settle);
     for (const row of this.#rows.values()) {
       const { head } = row;
       // The remaining callers are served in the next turn.
@@ -238,12 +232,11 @@ export class ReservationLine {
   #watch(): void {
     this.#unwatch ??= this.#changes.listen(this.#changes.alarm(), () => {
       this.#unwatch = undefined;
-      const row = this.#first;
+      const row = this.#first?.asked.row;
       try {
         row?.sleepUntil(this.#clock.now());
       } catch (error) {
         row?.fail(error);
-        this.#tidy();
       }
     });
   }

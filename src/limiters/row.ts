@@ -55,13 +55,13 @@ export interface Waiter<Asked, Answer> extends Timed, Linked<Waiter<Asked, Answe
 /** A row of callers, each until its deadline or an abort. Rows of one line share `deadlines`. */
 export class WaitingRow<Asked, Answer> extends Row<Waiter<Asked, Answer>> {
   readonly #deadlines: Heap<Waiter<Asked, Answer>>;
-  readonly #aborted: () => void;
+  readonly #left: () => void;
 
-  /** `aborted` is called when a caller has left by an abort, or because `joined` has failed. */
-  constructor(deadlines: Heap<Waiter<Asked, Answer>>, aborted: () => void) {
+  /** `left` is called when callers have left by an abort or a failure. */
+  constructor(deadlines: Heap<Waiter<Asked, Answer>>, left: () => void) {
     super();
     this.#deadlines = deadlines;
-    this.#aborted = aborted;
+    this.#left = left;
   }
 
   /** Adds a caller at the end, and calls `joined` unless its signal has aborted. */
@@ -74,37 +74,37 @@ export class WaitingRow<Asked, Answer> extends Row<Waiter<Asked, Answer>> {
     return new Promise((resolve, reject) => {
       let isWaiting = true;
       let unlink = () => {};
-      const leave = () => {
-        if (!isWaiting) return false;
-        isWaiting = false;
-        this.remove(waiter);
-        this.#deadlines.remove(waiter);
-        unlink();
-        return true;
-      };
+      const ending =
+        <T>(end: (value: T) => void) =>
+        (value: T) => {
+          if (!isWaiting) return;
+          isWaiting = false;
+          this.remove(waiter);
+          this.#deadlines.remove(waiter);
+          unlink();
+          end(value);
+        };
       const waiter: Waiter<Asked, Answer> = {
         asked,
-        ...{ atUs: deadlineUs, place: -1, order: 0 },
-        ...{ ahead: undefined, behind: undefined },
-        resolve: (answer) => {
-          if (leave()) resolve(answer);
-        },
-        reject: (reason) => {
-          if (leave()) reject(reason);
-        },
+        atUs: deadlineUs,
+        place: -1,
+        order: 0,
+        ahead: undefined,
+        behind: undefined,
+        resolve: ending(resolve),
+        reject: ending(reject),
       };
       this.add(waiter);
       if (deadlineUs < Number.POSITIVE_INFINITY) this.#deadlines.add(waiter);
-      unlink = onAbort(signal, (reason) => {
+      const leave = (reason: unknown) => {
         waiter.reject(reason);
-        this.#aborted();
-      });
-      if (!isWaiting) return;
+        this.#left();
+      };
+      unlink = onAbort(signal, leave);
       try {
-        joined(waiter);
+        if (isWaiting) joined(waiter);
       } catch (error) {
-        waiter.reject(error);
-        this.#aborted();
+        leave(error);
       }
     });
   }
@@ -112,6 +112,7 @@ export class WaitingRow<Asked, Answer> extends Row<Waiter<Asked, Answer>> {
   /** Rejects all callers, because the clock failed. */
   fail(reason: unknown): void {
     for (let head = this.head; head !== undefined; head = this.head) head.reject(reason);
+    this.#left();
   }
 }
 
