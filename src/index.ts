@@ -18,11 +18,11 @@ export {
   type RateLimitHeaders,
   rateLimitHeaders,
 } from './limiters/headers.ts';
-export type { KeyWindow } from './limiters/key-window.ts';
 export { type KeyBucket, KeyedBucket } from './limiters/keyed-bucket.ts';
 export type {
   KeyedFixedWindowOptions,
   KeyedWindowChange,
+  KeyWindow,
 } from './limiters/keyed-fixed-window.ts';
 export { KeyedFixedWindow } from './limiters/keyed-fixed-window.ts';
 export { KeyedLimitSet, type KeyedLimitSetOptions } from './limiters/keyed-limit-set.ts';

@@ -21,6 +21,12 @@ export function joined<const Tables extends readonly Readonly<Record<string, tru
   return Object.assign({}, ...tables);
 }
 
+/** The options without those that are undefined, which count as omitted. */
+export function given<T extends object>(options: T): Partial<T> {
+  const entries = Object.entries(options).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as Partial<T>;
+}
+
 /** Names that need more changes are not suggested. */
 const MOST_CHANGES = 3;
 

@@ -63,6 +63,12 @@ class Member {
     return this.part.timeUntil(this.sum(n));
   }
 
+  /** Milliseconds until the part is full, which an unlimited one always is. */
+  resetMs(): number {
+    const { limit } = this.part;
+    return limit < Number.POSITIVE_INFINITY ? this.part.timeUntil(limit) : 0;
+  }
+
   /** Microseconds until a call for `n` can succeed; Infinity if it never can. */
   waitUs(n: number): number {
     const us = this.timeUntil(n) * 1000;
@@ -214,7 +220,7 @@ class CombinedLimiter extends Described implements Limiter, Source {
       limit: this.limit,
       remaining,
       retryAfterMs: allowed ? 0 : this.timeUntil(n),
-      resetMs: this.#most(({ part }) => part.timeUntil(part.limit)),
+      resetMs: this.#most((member) => member.resetMs()),
       nextTokenMs:
         remaining < this.limit ? this.timeUntil(remaining + 1) : Number.POSITIVE_INFINITY,
     };

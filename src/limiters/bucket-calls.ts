@@ -2,7 +2,6 @@ import { type BucketKernel, LATER, type TokenKernel } from '../kernel/bucket/ker
 import { checkOptions } from '../known-options.ts';
 import type { SharedEvent } from '../memory/event.ts';
 import { checkSpanMs, checkTokens } from '../options.ts';
-import { sleepOrWake } from '../time/agenda.ts';
 import type { Precision, SleepOptions } from '../time/clock.ts';
 import type { BlockingWaitOptions, Part, Takeback, Waited, WaitOptions } from './limiter.ts';
 import { type RefusedMessage, refused } from './refused.ts';
@@ -10,6 +9,7 @@ import { Reservation } from './reservation.ts';
 import { TokenCalls } from './token-calls.ts';
 import {
   AT_ONCE,
+  announce,
   checkWait,
   exceeds,
   queueFull,
@@ -100,12 +100,13 @@ export abstract class BucketCalls extends TokenCalls implements Part {
   }
 
   /**
-   * Returns tokens that you took and did not use; the bucket never holds more than the burst. Never
-   * return tokens that were used or never taken: they would be admitted on top of the limit.
+   * Returns tokens that you took and did not use; the bucket never holds more than the burst.
+   * Waiting callers move up in order, except those of a key with one limit. Never return tokens that
+   * were used or never taken: they would be admitted on top of the limit.
    */
   returnTokens(n: number): void {
     checkTokens('n', n);
-    this.seek().returnTokens(this.clock.now(), n);
+    if (this.seek().returnTokens(this.clock.now(), n)) announce(this);
   }
 
   /** Returns the tokens in the bucket: negative in debt, Infinity if unlimited. */
@@ -215,22 +216,11 @@ export abstract class BucketCalls extends TokenCalls implements Part {
    * Sleeps until a reservation is due; false if a change of the limit moved it past the deadline.
    * @internal
    */
-  protected async sleepUntilDue(
+  protected abstract sleepUntilDue(
     reservation: Reservation,
     deadlineUs: number,
     options: SleepOptions,
-  ): Promise<boolean> {
-    const { clock, changes } = this;
-    for (;;) {
-      const alarm = changes.alarm();
-      // Read the clock first: tokens due by then stay due, whatever changes afterwards.
-      const nowUs = clock.now();
-      const { dueUs } = reservation;
-      if (dueUs <= nowUs) return true;
-      if (dueUs > deadlineUs) return false;
-      await sleepOrWake(clock, dueUs, options, (wake) => changes.listen(alarm, wake));
-    }
-  }
+  ): Promise<boolean>;
 
   /** {@link sleepUntilDue}, blocking the thread. */
   #sleepUntilDueSync(
@@ -240,6 +230,7 @@ export abstract class BucketCalls extends TokenCalls implements Part {
   ): boolean {
     for (;;) {
       const alarm = this.changes.alarm();
+      // Read the clock first: tokens due by then stay due, whatever changes afterwards.
       const nowUs = this.clock.now();
       const { dueUs } = reservation;
       if (dueUs <= nowUs) return true;

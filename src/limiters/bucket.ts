@@ -6,13 +6,13 @@ import { type CellPlace, identityOf } from '../memory/cell.ts';
 import type { SharedEvent } from '../memory/event.ts';
 import type { KernelName } from '../memory/handle.ts';
 import type { CellKind } from '../memory/layout.ts';
-import { checkMade, checkTokens } from '../options.ts';
+import { checkMade } from '../options.ts';
 import type { SleepOptions } from '../time/clock.ts';
 import { BucketCalls } from './bucket-calls.ts';
 import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
 import { type Reservation, ReservationLine } from './reservation.ts';
 import { type LimiterStats, statsOf } from './state.ts';
-import { announce, Waiters } from './waiting.ts';
+import { Waiters } from './waiting.ts';
 
 /** The base class of `TokenBucket`, `LeakyBucket` and `LimitSet`. */
 export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
@@ -83,18 +83,8 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
     return this.kernel.schedule();
   }
 
-  /**
-   * Returns tokens that you took and did not use; the bucket never holds more than the burst.
-   * Waiting callers move up in order. Never return tokens that were used or never taken: they would
-   * be admitted on top of the limit.
-   */
-  override returnTokens(n: number): void {
-    checkTokens('n', n);
-    if (this.kernel.returnTokens(this.clock.now(), n)) announce(this);
-  }
-
   /** @internal */
-  protected override sleepUntilDue(
+  protected sleepUntilDue(
     reservation: Reservation,
     deadlineUs: number,
     options: SleepOptions,

@@ -2,6 +2,8 @@ import type { Key } from '../kernel/keyed/hash.ts';
 import type { KeyedKernel } from '../kernel/keyed/table-host.ts';
 import type { SharedEvent } from '../memory/event.ts';
 import type { CellKind } from '../memory/layout.ts';
+import { sleepOrWake } from '../time/agenda.ts';
+import type { SleepOptions } from '../time/clock.ts';
 import { BucketCalls, type ReserveOptions } from './bucket-calls.ts';
 import { KeyedLimiter } from './keyed-limiter.ts';
 import {
@@ -42,8 +44,8 @@ export class KeyBucket extends BucketCalls {
 
   /**
    * Refuses this key for `ms` milliseconds, after which its bucket refills from 0. Beyond 2.8 million
-   * tokens a second, a block may end sooner, but not within 50 days. Never shortens a longer debt;
-   * {@link reset} ends a block or debt. Returns false, and does nothing, if the key finds no place
+   * tokens a second, a block may end sooner, but not within 50 days. Never shortens a longer debt, and
+   * keeps reservations from before it from being cancelled; {@link reset} ends a block or debt. Returns false, and does nothing, if the key finds no place
    * in the table, or its limits are unlimited.
    *
    * A block is a debt: returned tokens shorten it, and so does a higher rate after `reconfigure`. A
@@ -82,6 +84,27 @@ export class KeyBucket extends BucketCalls {
   /** @internal */
   protected get waiters(): WaitCount {
     return this.#waiters.of(this.at.name);
+  }
+
+  /**
+   * Each caller sleeps by itself: a key that gets a place or is reset serves later ones first.
+   * @internal
+   */
+  protected async sleepUntilDue(
+    reservation: Reservation,
+    deadlineUs: number,
+    options: SleepOptions,
+  ): Promise<boolean> {
+    const { clock, changes } = this;
+    for (;;) {
+      const alarm = changes.alarm();
+      // Read the clock first: tokens due by then stay due, whatever changes afterwards.
+      const nowUs = clock.now();
+      const { dueUs } = reservation;
+      if (dueUs <= nowUs) return true;
+      if (dueUs > deadlineUs) return false;
+      await sleepOrWake(clock, dueUs, options, (wake) => changes.listen(alarm, wake));
+    }
   }
 
   /** @internal */

@@ -140,7 +140,7 @@ export function createTable<Kind extends CellKind>(
 export function withoutTier<T extends object>(
   options: (T & TierOptions) | undefined,
 ): T | undefined {
-  if (options?.tier === undefined) return options;
+  if (options === undefined || !('tier' in options)) return options;
   const { tier, ...others } = options;
   return others as unknown as T; // T has no tier of its own
 }
@@ -262,9 +262,10 @@ export class TableKey {
     return this.seek().block(this.table.clock.now(), ms * 1000);
   }
 
-  /** Fills the key's bucket, or empties its window. */
+  /** Fills the key's bucket, or empties its window, and wakes waiting callers. */
   reset(): void {
     this.seek().reset(this.table.clock.now());
+    announce(this.table);
   }
 }
 

@@ -1,7 +1,7 @@
 import { createBucketCell, openBucketCell } from '../kernel/bucket/cell.ts';
 import { type HostedBucket, openBucket } from '../kernel/bucket/host.ts';
 import { continuous, largestBurst, type Schedule } from '../kernel/bucket/schedule.ts';
-import { checkOptions, joined, type Known } from '../known-options.ts';
+import { checkOptions, given, joined, type Known } from '../known-options.ts';
 import { checkNumber } from '../options.ts';
 import { Bucket } from './bucket.ts';
 import {
@@ -124,11 +124,11 @@ export class LeakyBucket extends Bucket<'leaky-bucket'> {
    */
   reconfigure(limit: Partial<LeakyLimit>): void {
     const { clock } = this;
-    const given = checkOptions(limit, LIMIT, 'limit');
+    const changes = given(checkOptions(limit, LIMIT, 'limit'));
     this.kernel.reconfigure(
       () => clock.now(),
       ({ rate, burst, ticksPerToken }) =>
-        scheduleOf({ rate, slack: burst - 1, ...given }, ticksPerToken),
+        scheduleOf({ rate, slack: burst - 1, ...changes }, ticksPerToken),
     );
     announce(this);
   }

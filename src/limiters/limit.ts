@@ -1,6 +1,6 @@
 import { continuous, perInterval, type Schedule } from '../kernel/bucket/schedule.ts';
 import type { Limits } from '../kernel/keyed/table-cell.ts';
-import { checkOptions, type Known } from '../known-options.ts';
+import { checkOptions, given, type Known } from '../known-options.ts';
 import { MAX_LIMITS } from '../memory/layout.ts';
 import { checkChoice, checkNumber, checkObject, shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
@@ -78,14 +78,14 @@ export function limitOf(schedule: Schedule): Partial<ContinuousLimit & QuantumLi
 
 /** The current schedule with the change applied. */
 export function changedSchedule(schedule: Schedule, change: LimitChange): Schedule {
-  const given: Partial<ContinuousLimit & QuantumLimit> = change;
+  const changes: Partial<ContinuousLimit & QuantumLimit> = given(change);
   const { rate, quantum, fillIntervalMs, burst } = limitOf(schedule);
-  const hasFills = given.quantum !== undefined || given.fillIntervalMs !== undefined;
+  const hasFills = changes.quantum !== undefined || changes.fillIntervalMs !== undefined;
   const inForce =
     rate === undefined
-      ? given.rate === undefined && { quantum, fillIntervalMs }
+      ? changes.rate === undefined && { quantum, fillIntervalMs }
       : !hasFills && { rate };
-  const next = { burst, ...inForce, ...given } as Partial<ContinuousLimit & QuantumLimit>;
+  const next = { burst, ...inForce, ...changes } as Partial<ContinuousLimit & QuantumLimit>;
   return scheduleOf(next, schedule.ticksPerToken);
 }
 

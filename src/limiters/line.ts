@@ -1,10 +1,9 @@
 import { Agenda, type Appointment, appointment, WORK_PER_TURN } from '../time/agenda.ts';
 import type { Clock } from '../time/clock.ts';
-import { Heap, type Timed } from '../time/heap.ts';
-import { onAbort } from '../time/on-abort.ts';
+import { Heap } from '../time/heap.ts';
 import type { Waited } from './limiter.ts';
 import { refused } from './refused.ts';
-import { type Linked, Row } from './row.ts';
+import { serveTurn, type Waiter, WaitingRow } from './row.ts';
 import {
   AT_ONCE,
   exceeds,
@@ -17,18 +16,13 @@ import {
   waitedSince,
 } from './waiting.ts';
 
-/** A caller in a line. A heap orders callers by deadline. */
-interface Waiter extends Timed, Linked<Waiter> {
+/** A call in a line. */
+interface Call extends Pick<Wait, 'timeoutMs' | 'strict' | 'precise'> {
   readonly n: number;
   readonly sinceUs: number;
-  readonly timeoutMs: number;
-  readonly strict: boolean;
-  readonly precise: boolean | undefined;
-  readonly resolve: (waited: Waited) => void;
-  readonly reject: (reason: unknown) => void;
-  /** Removes the listener from the caller's signal. */
-  unlink: () => void;
 }
+
+type Caller = Waiter<Call, Waited>;
 
 /**
  * This thread's callers waiting for a limiter that cannot reserve ahead: first come, first served.
@@ -38,13 +32,14 @@ interface Waiter extends Timed, Linked<Waiter> {
 export class Line {
   readonly #clock: Clock;
   readonly #source: Source;
-  readonly #row = new Row<Waiter>();
-  readonly #deadlines = new Heap<Waiter>();
+  readonly #deadlines = new Heap<Caller>();
+  readonly #row = new WaitingRow<Call, Waited>(this.#deadlines, () => this.#plan());
   readonly #pauses = new Pauses();
   readonly #appointment: Appointment;
   /** The agenda that has the appointment. */
   #agenda: Agenda;
-  /** When the head tries next. */
+  /** The caller that tried last, and when it tries next if it is still the head. */
+  #tried: Caller | undefined;
   #retryAtUs = 0;
   #unwatch: () => void = () => undefined;
 
@@ -54,7 +49,7 @@ export class Line {
     this.#agenda = Agenda.of(source.clock, {});
     this.#appointment = appointment(
       () => this.#advance(),
-      (reason) => this.#fail(reason),
+      (reason) => this.#row.fail(reason),
     );
   }
 
@@ -65,20 +60,20 @@ export class Line {
 
   /** Takes `n` tokens, at once if the line is empty. */
   async wait(n: number, wait: Wait): Promise<Waited> {
-    const { signal, timeoutMs, maxWaiting } = wait;
+    const { signal, timeoutMs, maxWaiting, strict, precise } = wait;
     signal?.throwIfAborted();
     // 0 tokens are always available, so such a call does not wait in line.
     const isFirst = this.#row.head === undefined || n === 0;
     const refusal = isFirst ? this.#source.attempt(n) : this.#source.look(n);
     if (refusal === undefined) return AT_ONCE;
     const sinceUs = this.#clock.now();
+    const deadlineUs = sinceUs + timeoutMs * 1000;
     if (refusal.retryAtUs === Number.POSITIVE_INFINITY) throw exceeds(n, this.#source.limit);
     if (this.#row.length >= maxWaiting) throw this.#refused(n, queueFull(maxWaiting));
-    if (refusal.retryAtUs > sinceUs + timeoutMs * 1000)
-      throw this.#refused(n, timedOut(n, timeoutMs));
-    return new Promise((resolve, reject) => {
-      const waiter = this.#join(n, sinceUs, wait, resolve, reject);
-      if (this.#row.head === waiter) this.#stay(refusal);
+    if (refusal.retryAtUs > deadlineUs) throw this.#refused(n, timedOut(n, timeoutMs));
+    const call = { n, sinceUs, timeoutMs, strict, precise };
+    return this.#row.join(call, deadlineUs, signal, (caller) => {
+      if (this.#row.head === caller) this.#stay(caller, refusal);
       this.#plan();
     });
   }
@@ -89,98 +84,61 @@ export class Line {
     return error;
   }
 
-  #join(
-    n: number,
-    sinceUs: number,
-    { signal, strict, precise, timeoutMs }: Wait,
-    resolve: Waiter['resolve'],
-    reject: Waiter['reject'],
-  ): Waiter {
-    const waiter: Waiter = {
-      n,
-      sinceUs,
-      timeoutMs,
-      strict,
-      precise,
-      atUs: sinceUs + timeoutMs * 1000,
-      place: -1,
-      order: 0,
-      ahead: undefined,
-      behind: undefined,
-      resolve,
-      reject,
-      unlink: () => undefined,
-    };
-    this.#row.add(waiter);
-    if (timeoutMs < Number.POSITIVE_INFINITY) this.#deadlines.add(waiter);
-    waiter.unlink = onAbort(signal, (reason) => {
-      if (this.#row.head === waiter) this.#retryAtUs = Number.NEGATIVE_INFINITY;
-      this.#leave(waiter);
-      this.#plan();
-      reject(reason);
-    });
-    return waiter;
-  }
-
-  #leave(waiter: Waiter): void {
-    this.#row.remove(waiter);
-    this.#deadlines.remove(waiter);
-    waiter.unlink();
-  }
-
   /** Serves callers from the head on, and rejects those past their deadlines. */
   #advance(): number {
     this.#unwatch();
-    this.#retryAtUs = Number.NEGATIVE_INFINITY;
-    let left = WORK_PER_TURN;
-    while (this.#row.head !== undefined && left > 0 && this.#serve(this.#row.head)) left--;
-    const nowUs = this.#clock.now();
-    for (let late = this.#deadlines.first; late !== undefined && left > 0; left--) {
-      if (late.atUs > nowUs) break;
-      if (late === this.#row.head) this.#retryAtUs = Number.NEGATIVE_INFINITY;
-      this.#leave(late);
-      late.reject(this.#refused(late.n, timedOut(late.n, late.timeoutMs)));
-      late = this.#deadlines.first;
-    }
+    this.#tried = undefined;
+    const left = serveTurn(
+      this.#clock.now(),
+      () => this.#row.head,
+      this.#deadlines,
+      (head) => this.#serve(head),
+      (late) => this.#late(late),
+    );
     this.#plan();
     return WORK_PER_TURN - left + 1;
   }
 
+  #late(caller: Caller): void {
+    const { n, timeoutMs } = caller.asked;
+    // First, because a refusal is published by the user's code.
+    caller.reject(timedOut(n, timeoutMs));
+    refused(this.#source, n);
+  }
+
   /** Settles the head's wait; false if it has to wait longer. */
-  #serve(head: Waiter): boolean {
+  #serve(head: Caller): boolean {
+    const { n, sinceUs } = head.asked;
     try {
-      const refusal = this.#source.attempt(head.n);
+      const refusal = this.#source.attempt(n);
       if (refusal === undefined) {
-        this.#leave(head);
-        head.resolve(waitedSince(this.#clock, head.sinceUs));
-        return true;
+        head.resolve(waitedSince(this.#clock, sinceUs));
+      } else if (refusal.retryAtUs === Number.POSITIVE_INFINITY) {
+        head.reject(exceeds(n, this.#source.limit));
+      } else if (refusal.retryAtUs > head.atUs) {
+        this.#late(head);
+      } else {
+        this.#stay(head, refusal);
+        return false;
       }
-      if (refusal.retryAtUs === Number.POSITIVE_INFINITY) {
-        throw exceeds(head.n, this.#source.limit);
-      }
-      if (refusal.retryAtUs > head.atUs) {
-        throw this.#refused(head.n, timedOut(head.n, head.timeoutMs));
-      }
-      this.#stay(refusal);
-      return false;
     } catch (error) {
-      this.#leave(head);
       head.reject(error);
-      return true;
     }
+    return true;
   }
 
   /** Sets the head's next attempt. */
-  #stay(refusal: Refusal): void {
+  #stay(head: Caller, refusal: Refusal): void {
+    this.#tried = head;
     this.#retryAtUs = this.#pauses.retryAtUs(refusal, this.#clock.now());
     if (refusal.watch === undefined) return;
     const { changes, alarm } = refusal.watch;
     this.#unwatch = changes.listen(alarm, () => {
-      this.#retryAtUs = Number.NEGATIVE_INFINITY;
+      this.#tried = undefined;
       try {
         this.#plan();
       } catch (error) {
-        this.#fail(error);
+        this.#row.fail(error);
       }
     });
   }
@@ -193,24 +151,14 @@ export class Line {
       this.#agenda.drop(this.#appointment);
       return;
     }
+    const retryAtUs = head === this.#tried ? this.#retryAtUs : Number.NEGATIVE_INFINITY;
     const deadlineUs = this.#deadlines.first?.atUs ?? Number.POSITIVE_INFINITY;
-    const isRetry = this.#retryAtUs <= deadlineUs;
-    const agenda = Agenda.of(this.#clock, isRetry ? head : {});
+    const isRetry = retryAtUs <= deadlineUs;
+    const agenda = Agenda.of(this.#clock, isRetry ? head.asked : {});
     if (agenda !== this.#agenda) this.#agenda.drop(this.#appointment);
     this.#agenda = agenda;
     // An instant in the past is as good as now.
-    agenda.set(
-      this.#appointment,
-      Math.max(isRetry ? this.#retryAtUs : deadlineUs, this.#clock.now()),
-    );
-  }
-
-  #fail(reason: unknown): void {
-    for (let head = this.#row.head; head !== undefined; head = this.#row.head) {
-      this.#leave(head);
-      head.reject(reason);
-    }
-    this.#plan();
+    agenda.set(this.#appointment, Math.max(Math.min(retryAtUs, deadlineUs), this.#clock.now()));
   }
 }
 

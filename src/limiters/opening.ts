@@ -1,5 +1,5 @@
 import { HandleError } from '../errors.ts';
-import { checkOptions, type Known } from '../known-options.ts';
+import { checkOptions, given, type Known } from '../known-options.ts';
 import { type CellPlace, nonceOf } from '../memory/cell.ts';
 import {
   KERNEL_NAMES,
@@ -194,8 +194,11 @@ function isSame(wanted: unknown, actual: unknown): boolean {
   if (typeof wanted !== 'object' || typeof actual !== 'object') return wanted === actual;
   if (wanted === null || actual === null) return wanted === actual;
   const fields = new Map(Object.entries(actual));
-  const given = Object.entries(wanted).filter(([option]) => !NOT_COMPARED.includes(option));
-  return given.length === fields.size && given.every(([key, one]) => isSame(one, fields.get(key)));
+  const compared = Object.entries(given(wanted)).filter(([key]) => !NOT_COMPARED.includes(key));
+  // All limits or tiers must be there; of one, omitted fields are not compared.
+  const isOne = [...fields.values()].every((value) => typeof value !== 'object');
+  const isWhole = isOne || compared.length === fields.size;
+  return isWhole && compared.every(([key, one]) => isSame(one, fields.get(key)));
 }
 
 function differences(options: Terms, terms: Terms): string[] {
@@ -206,7 +209,11 @@ function differences(options: Terms, terms: Terms): string[] {
 }
 
 function text(value: unknown): string {
-  return typeof value === 'object' ? JSON.stringify(value).slice(0, 80) : shown(value);
+  if (typeof value !== 'object') return shown(value);
+  // JSON has no Infinity.
+  return JSON.stringify(value, (_, one) =>
+    one === Number.POSITIVE_INFINITY ? `${one}` : one,
+  ).slice(0, 80);
 }
 
 function mismatch(name: string, option: string, wanted: unknown, actual: unknown): HandleError {
@@ -259,13 +266,13 @@ export function openNamed<
   name: string,
   options: OpenOptions<Options>,
 ): Opened {
-  const { onMismatch = 'error', ...given } = checkOptions<NameOptions & Omit<Options, 'region'>>(
+  const { onMismatch = 'error', ...others } = checkOptions<NameOptions & Omit<Options, 'region'>>(
     options,
     { ...maker.known, onMismatch: true } as never, // every option of either
   );
   checkChoice('onMismatch', onMismatch, ['error', 'keep', 'reconfigure']);
-  if ('region' in given) throw new TypeError('give the region once, before the name');
-  const wanted = given as unknown as Options;
+  if ('region' in others) throw new TypeError('give the region once, before the name');
+  const wanted = others as unknown as Options;
   const { clock } = wanted;
   checkShared(wanted);
   let created: Opened | undefined;

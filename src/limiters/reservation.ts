@@ -3,10 +3,9 @@ import type { SharedEvent } from '../memory/event.ts';
 import { checkTokens } from '../options.ts';
 import { Agenda, type Appointment, appointment, WORK_PER_TURN } from '../time/agenda.ts';
 import type { Clock, SleepOptions } from '../time/clock.ts';
-import { Heap, type Timed } from '../time/heap.ts';
-import { onAbort } from '../time/on-abort.ts';
+import { Heap } from '../time/heap.ts';
 import type { Grant } from './limiter.ts';
-import { type Linked, Row } from './row.ts';
+import { serveTurn, type Waiter, WaitingRow } from './row.ts';
 
 /** The admission behind a reservation. @internal */
 export interface Taking {
@@ -75,7 +74,11 @@ export class Reservation implements Grant {
     const receipt = this.#receipt;
     const { kernel, position } = this.#taking;
     this.#receipt = undefined;
-    return receipt !== undefined && (kernel.cancel(receipt) || position?.cancel(receipt) === true);
+    const isBack =
+      receipt !== undefined && (kernel.cancel(receipt) || position?.cancel(receipt) === true);
+    // Tokens that are back cannot be returned by settling as well.
+    if (isBack) this.#n = 0;
+    return isBack;
   }
 
   /**
@@ -88,32 +91,31 @@ export class Reservation implements Grant {
    */
   settle(actual: number): number {
     checkTokens('actual', actual);
-    const estimated = this.#n;
+    const dueMs = this.#taking.owner.settle(this.#n, actual);
     this.#receipt = undefined;
     this.#n = actual;
-    return this.#taking.owner.settle(estimated, actual);
+    return dueMs;
   }
 }
 
-/** A caller. A heap orders callers by deadline. */
-interface Waiter extends Timed, Linked<Waiter> {
+/** A call that waits for its tokens. */
+interface Call {
   readonly reservation: Reservation;
   /** The number of callers that came earlier. */
   readonly turn: number;
   readonly row: Sleepers;
-  readonly resolve: (isDue: boolean) => void;
-  readonly reject: (reason: unknown) => void;
-  /** Removes the listener from the caller's signal. */
-  unlink: () => void;
 }
 
+/** The answer is whether the tokens are due. */
+type Caller = Waiter<Call, boolean>;
+
 /** Callers that share an agenda. Only their head sleeps. */
-class Sleepers extends Row<Waiter> {
+class Sleepers extends WaitingRow<Call, boolean> {
   readonly #agenda: Agenda;
   readonly #appointment: Appointment;
 
-  constructor(agenda: Agenda, keep: () => number) {
-    super();
+  constructor(agenda: Agenda, deadlines: Heap<Caller>, keep: () => number, left: () => void) {
+    super(deadlines, left);
     this.#agenda = agenda;
     this.#appointment = appointment(keep, (reason) => this.fail(reason));
   }
@@ -124,11 +126,6 @@ class Sleepers extends Row<Waiter> {
 
   rest(): void {
     this.#agenda.drop(this.#appointment);
-  }
-
-  /** Rejects all callers, because the clock failed. */
-  fail(reason: unknown): void {
-    for (let head = this.head; head !== undefined; head = this.head) head.reject(reason);
   }
 }
 
@@ -144,7 +141,7 @@ export class ReservationLine {
   readonly #changes: SharedEvent;
   /** The rows by agenda. */
   readonly #rows = new Map<Agenda, Sleepers>();
-  readonly #deadlines = new Heap<Waiter>();
+  readonly #deadlines = new Heap<Caller>();
   #joined = 0;
   #unwatch: (() => void) | undefined;
 
@@ -159,57 +156,39 @@ export class ReservationLine {
     deadlineUs: number,
     { strict, precise, signal }: SleepOptions,
   ): Promise<boolean> {
-    return new Promise((resolve, reject) => {
-      const row = this.#rowOf(Agenda.of(this.#clock, { strict, precise }));
-      const waiter: Waiter = {
-        reservation,
-        turn: this.#joined++,
-        row,
-        atUs: deadlineUs,
-        place: -1,
-        order: 0,
-        ahead: undefined,
-        behind: undefined,
-        resolve,
-        reject: (reason) => {
-          this.#leave(waiter);
-          reject(reason);
-        },
-        unlink: () => undefined,
-      };
-      row.add(waiter);
-      if (deadlineUs < Number.POSITIVE_INFINITY) this.#deadlines.add(waiter);
-      waiter.unlink = onAbort(signal, waiter.reject);
-      if (row.head === waiter) this.#advance();
+    const row = this.#rowOf(Agenda.of(this.#clock, { strict, precise }));
+    const call = { reservation, turn: this.#joined++, row };
+    return row.join(call, deadlineUs, signal, (caller) => {
+      if (row.head === caller) this.#advance();
     });
   }
 
   #rowOf(agenda: Agenda): Sleepers {
     let row = this.#rows.get(agenda);
     if (row === undefined) {
-      row = new Sleepers(agenda, () => this.#advance());
+      const [keep, tidy] = [() => this.#advance(), () => this.#tidy()];
+      row = new Sleepers(agenda, this.#deadlines, keep, tidy);
       this.#rows.set(agenda, row);
     }
     return row;
   }
 
-  #leave(waiter: Waiter): void {
-    const { row } = waiter;
-    row.remove(waiter);
-    this.#deadlines.remove(waiter);
-    waiter.unlink();
-    // Leave the next caller's appointment: waking too early costs less than another look.
-    if (row.head === undefined) row.rest();
+  /**
+   * Drops what nobody waits for. It leaves the appointment of the next caller: waking too early costs
+   * less than another look.
+   */
+  #tidy(): void {
+    for (const row of this.#rows.values()) if (row.head === undefined) row.rest();
     if (this.#first !== undefined) return;
     this.#unwatch?.();
     this.#unwatch = undefined;
   }
 
   /** The caller that came first. */
-  get #first(): Waiter | undefined {
-    let first: Waiter | undefined;
+  get #first(): Caller | undefined {
+    let first: Caller | undefined;
     for (const { head } of this.#rows.values()) {
-      if (head !== undefined && !(first !== undefined && first.turn < head.turn)) first = head;
+      if (head && !(first && first.asked.turn < head.asked.turn)) first = head;
     }
     return first;
   }
@@ -219,52 +198,41 @@ export class ReservationLine {
     this.#watch();
     // Read the clock first: tokens due by then stay due, whatever changes afterwards.
     const nowUs = this.#clock.now();
-    let left = WORK_PER_TURN;
-    for (let first = this.#first; first !== undefined && left > 0; first = this.#first, left--) {
-      if (!this.#settle(first, nowUs)) break;
-    }
-    for (let late = this.#deadlines.first; late !== undefined && left > 0; left--) {
-      if (late.atUs > nowUs) break;
-      this.#settle(late, nowUs);
-      late = this.#deadlines.first;
-    }
+    const settle = (caller: Caller) => this.#settle(caller, nowUs);
+    const left = serveTurn(nowUs, () => this.#first, this.#deadlines, settle, settle);
     for (const row of this.#rows.values()) {
       const { head } = row;
       // The remaining callers are served in the next turn.
       if (head !== undefined) row.sleepUntil(left > 0 ? this.#nextUs(head, nowUs) : nowUs);
     }
+    this.#tidy();
     return WORK_PER_TURN - left + 1;
   }
 
   /** Ends a wait that is over; false if it has to go on. */
-  #settle(waiter: Waiter, nowUs: number): boolean {
+  #settle(caller: Caller, nowUs: number): boolean {
     try {
-      const { dueUs } = waiter.reservation;
-      if (dueUs > waiter.atUs) this.#end(waiter, false);
-      else if (dueUs <= nowUs) this.#end(waiter, true);
+      const { dueUs } = caller.asked.reservation;
+      if (dueUs > caller.atUs) caller.resolve(false);
+      else if (dueUs <= nowUs) caller.resolve(true);
       else return false;
     } catch (error) {
-      waiter.reject(error);
+      caller.reject(error);
     }
     return true;
   }
 
-  #end(waiter: Waiter, isDue: boolean): void {
-    this.#leave(waiter);
-    waiter.resolve(isDue);
-  }
-
   /** When the head is due, or the earliest deadline. */
-  #nextUs(head: Waiter, nowUs: number): number {
+  #nextUs(head: Caller, nowUs: number): number {
     const deadlineUs = this.#deadlines.first?.atUs ?? Number.POSITIVE_INFINITY;
-    return Math.max(nowUs, Math.min(head.reservation.dueUs, deadlineUs));
+    return Math.max(nowUs, Math.min(head.asked.reservation.dueUs, deadlineUs));
   }
 
   /** Looks again at the next change. Call this before reading the limit, so that none is missed. */
   #watch(): void {
     this.#unwatch ??= this.#changes.listen(this.#changes.alarm(), () => {
       this.#unwatch = undefined;
-      const row = this.#first?.row;
+      const row = this.#first?.asked.row;
       try {
         row?.sleepUntil(this.#clock.now());
       } catch (error) {

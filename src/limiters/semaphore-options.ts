@@ -1,5 +1,5 @@
 import { HOLD_MS, type NewSemaphore, PERMITS } from '../kernel/semaphore/cell.ts';
-import { checkOptions, joined, type Known } from '../known-options.ts';
+import { checkOptions, given, joined, type Known } from '../known-options.ts';
 import { checkChoice, checkNumber, checkObject } from '../options.ts';
 import type { CallOutcome } from './adaptation.ts';
 import { ADAPT_RULES, type AdaptRule, firstState } from './adaptive-permits.ts';
@@ -91,7 +91,7 @@ export function checkPermits(n: unknown): number {
 export function withRange<T extends Pick<SemaphoreOptions, 'permits'>>(options: T): T {
   const { permits } = options;
   if (typeof permits !== 'object' || permits === null) return options;
-  return { ...options, permits: { min: 1, ...permits } };
+  return { ...options, permits: { min: 1, ...given(permits) } };
 }
 
 /** Checks a range of permits. */

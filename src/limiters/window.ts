@@ -2,7 +2,6 @@ import type { Receipt } from '../kernel/bucket/kernel.ts';
 import { createWindowCell, windowChanges } from '../kernel/window/cell.ts';
 import { type ClockReader, type HostedWindow, openWindow } from '../kernel/window/host.ts';
 import {
-  type Change,
   checkLimit,
   checkWindowLimit,
   clockTicks,
@@ -10,7 +9,7 @@ import {
   LOG_EPOCH_TICKS,
   type WindowKind,
 } from '../kernel/window/limit.ts';
-import { checkOptions, type Known } from '../known-options.ts';
+import { checkOptions, given, type Known } from '../known-options.ts';
 import { identityOf } from '../memory/cell.ts';
 import type { SharedEvent } from '../memory/event.ts';
 import type { KernelName } from '../memory/handle.ts';
@@ -164,12 +163,7 @@ export abstract class WindowLimiter<Kind extends WindowKind>
 
   /** Changes the limit. @internal */
   protected change(change: WindowChange): void {
-    const { limit, intervalMs } = checkOptions(change, CHANGE, 'change');
-    const given: Partial<Change> = {
-      ...(limit === undefined ? {} : { limit }),
-      ...(intervalMs === undefined ? {} : { intervalMs }),
-    };
-    this.#kernel.reconfigure(given, this.reading);
+    this.#kernel.reconfigure(given(checkOptions(change, CHANGE, 'change')), this.reading);
     announce(this);
   }
 

@@ -43,6 +43,10 @@ class LeasedBucket extends BucketCalls {
     this.kernel = new HostedBucket(opened, this.#place);
   }
 
+  protected sleepUntilDue(): never {
+    throw new Error('nobody waits while a lease is explored');
+  }
+
   protected seek(): HostedBucket {
     return this.kernel;
   }

@@ -43,6 +43,21 @@ describe('allOf', () => {
     expect(buckets.map((bucket) => bucket.balance())).toEqual([5, 5, 5]);
   });
 
+  it('decides with an unlimited part, which is always full', () => {
+    const clock = ManualClock.create();
+    const unlimited = TokenBucket.create({ rate: Number.POSITIVE_INFINITY, burst: 1, clock });
+    const endless = { rate: Number.POSITIVE_INFINITY, burst: Number.POSITIVE_INFINITY };
+    const window = FixedWindow.create({ limit: 5, intervalMs: 1000, clock });
+    const state = { retryAfterMs: 0, resetMs: 1000, nextTokenMs: 1000 };
+    const all = allOf(TokenBucket.create({ ...endless, clock }), window);
+    expect(all.decide()).toEqual({ allowed: true, limit: 5, remaining: 4, ...state });
+    expect(allOf(TokenBucket.create({ ...endless, clock })).decide()).toEqual({
+      ...{ allowed: true, limit: Number.POSITIVE_INFINITY, remaining: Number.POSITIVE_INFINITY },
+      ...{ retryAfterMs: 0, resetMs: 0, nextTokenMs: Number.POSITIVE_INFINITY },
+    });
+    expect(allOf(unlimited, window).decide(0)).toMatchObject({ allowed: true, resetMs: 1000 });
+  });
+
   it('returns tokens of a bucket from which others have taken since', () => {
     const clock = ManualClock.create();
     const bucket = TokenBucket.create({ rate: 1, burst: 5, clock });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ManualClock, type Reservation, TokenBucket } from '../../src/index.ts';
+import { KeyedLimitSet, ManualClock, type Reservation, TokenBucket } from '../../src/index.ts';
 import { BUCKET } from '../../src/memory/layout.ts';
 import { mostBeyond } from '../oracle/bound.ts';
 import { claimRecords } from '../support/cell.ts';
@@ -178,6 +178,17 @@ describe.each(['wasm', 'atomics'] as const)('returned tokens, with kernel %s,', 
     expect(bucket.acquire(1)).toBe(2000);
     clock.advance(1000);
     await Promise.all(waits);
+  });
+
+  test('wake the next caller of a key under several limits, on all threads', async () => {
+    const clock = ManualClock.create();
+    const limits = [{ rate: 1, burst: 1 }];
+    const table = KeyedLimitSet.create({ limits, capacity: 10, clock, kernel });
+    const other = KeyedLimitSet.attach(structuredClone(table.handle));
+    table.tryConsume('ann');
+    const wait = other.wait('ann');
+    table.returnTokens('ann', 1);
+    expect(await wait).toEqual({ waitedMs: 0 });
   });
 
   test('let two act at one instant no more: rate 1, burst 1, take, reserve, return', () => {

@@ -57,6 +57,28 @@ describe.each(KERNELS)('settle, with kernel %s,', (kernel) => {
     expect(() => reservation?.settle(-1)).toThrow(/^actual must be a number at least 0, got -1$/);
   });
 
+  test('of a reservation that was cancelled charges the whole cost', () => {
+    const { bucket } = made();
+    const reservation = bucket.reserve(40);
+    expect(reservation?.cancel()).toBe(true);
+    expect(bucket.tryConsume(80)).toBe(true);
+    expect(reservation?.settle(10)).toBe(0);
+    expect(bucket.balance()).toBe(10);
+    expect(reservation?.settle(5)).toBe(0);
+    expect(bucket.balance()).toBe(15);
+  });
+
+  test('of a reservation that cannot be charged changes nothing', () => {
+    const { bucket } = made();
+    const reservation = bucket.reserve(40);
+    expect(() => reservation?.settle(1e18)).toThrow(/^n must leave a debt of at most 4.4 years/);
+    expect(reservation?.settle(50)).toBe(0);
+    expect(bucket.balance()).toBe(50);
+    const other = bucket.reserve(10);
+    expect(() => other?.settle(-1)).toThrow(/^actual must be/);
+    expect(other?.cancel()).toBe(true);
+  });
+
   test('names the parameter that is wrong, and changes nothing', () => {
     const { bucket } = made();
     expect(() => bucket.settle(Number.NaN, 1)).toThrow(/^estimated must be/);

@@ -163,3 +163,14 @@ test.each([
   expect(() => made.tryConsume('ann', 0.5)).toThrow('n must be an integer at least 0, got 0.5');
   expect(() => made.tryConsume(null as never)).toThrow(TypeError);
 });
+
+test('a reset of a key lets its callers in at once, on all threads', async () => {
+  const clock = ManualClock.create();
+  const made = table(clock);
+  const other = KeyedFixedWindow.attach(structuredClone(made.handle));
+  made.block('ann', 1e6);
+  const waits = [made.wait('ann', 2), other.wait('ann', 1)];
+  made.reset('ann');
+  expect(await Promise.all(waits)).toEqual([{ waitedMs: 0 }, { waitedMs: 0 }]);
+  expect([made.waiting, other.waiting, made.available('ann')]).toEqual([0, 0, 0]);
+});

@@ -169,3 +169,14 @@ test.each([
   expect(wrong).toThrow(type);
   expect(wrong).toThrow(expect.objectContaining({ message: expect.stringContaining(name) }));
 });
+
+test("a tier that is undefined is the table's own limit, in calls with and without options", async () => {
+  const clock = ManualClock.create();
+  const made = KeyedTokenBucket.create({ rate: 10, burst: 5, capacity: 10, clock });
+  const options = { tier: undefined, timeoutMs: 0 } as object;
+  const none = { tier: undefined } as object;
+  expect(made.tryConsume('ann', 1, none)).toBe(true);
+  expect(await made.wait('ann', 1, options)).toEqual({ waitedMs: 0 });
+  expect(made.waitSync('ann', 1, options)).toBe(true);
+  expect(made.reserve('ann', 1, none)?.waitMs).toBe(0);
+});

@@ -375,6 +375,35 @@ describe('a line whose attempts fail', () => {
     expect(await second).toEqual({ waitedMs: 1 });
   });
 
+  it('counts its callers once, if the clock fails while one is served', async () => {
+    const clock = ManualClock.create();
+    const failed = new Error('no time');
+    let isFailing = false;
+    const attempt = () => {
+      if (clock.now() < 1000) return { retryAtUs: 1000 };
+      if (isFailing) {
+        isFailing = false;
+        vi.spyOn(clock, 'now').mockImplementationOnce(() => {
+          throw failed;
+        });
+        return undefined;
+      }
+      return { retryAtUs: 2000 };
+    };
+    const look = () => ({ retryAtUs: 1000 });
+    const line = new Line({ clock, limit: 1, timeUntil: () => 0, attempt, look });
+    const first = line.wait(1, checkWait({}));
+    const leave = new AbortController();
+    const second = line.wait(1, checkWait({ signal: leave.signal }));
+    isFailing = true;
+    clock.set(1);
+    await expect(first).rejects.toBe(failed);
+    expect(line.length).toBe(1);
+    leave.abort(failed);
+    await expect(second).rejects.toBe(failed);
+    expect(line.length).toBe(0);
+  });
+
   it('rejects everyone if the clock cannot sleep', async () => {
     const clock = ManualClock.create();
     const broken = new Error('broken');

@@ -1,6 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { attach, LeakyBucket, ManualClock, TokenBucket } from '../../src/index.ts';
+import {
+  attach,
+  FixedWindow,
+  KeyedLimitSet,
+  KeyedTokenBucket,
+  LeakyBucket,
+  LimitSet,
+  ManualClock,
+  TokenBucket,
+} from '../../src/index.ts';
 import { SEED } from '../support/random.ts';
 
 function drained(options: { rate: number; burst: number }) {
@@ -41,6 +50,34 @@ describe('reconfigure', () => {
     expect([leaky.rate, leaky.slack]).toEqual([20, 3]);
     leaky.reconfigure({ slack: 0 });
     expect([leaky.rate, leaky.slack]).toEqual([20, 0]);
+  });
+
+  test('takes an undefined field for an omitted one, in every limiter', () => {
+    const clock = ManualClock.create();
+    const [rate, burst] = [undefined, 6];
+    const change: object = { rate, burst };
+    const bucket = TokenBucket.create({ rate: 10, burst: 5, clock });
+    bucket.reconfigure(change);
+    expect([bucket.rate, bucket.burst]).toEqual([10, 6]);
+    const fills = { quantum: 10, fillIntervalMs: 100 };
+    const quantum = TokenBucket.create({ ...fills, burst: 5, clock });
+    quantum.reconfigure({ ...change, quantum: 20, fillIntervalMs: rate } as object);
+    expect([quantum.rate, quantum.burst]).toEqual([200, 6]);
+    const leaky = LeakyBucket.create({ rate: 10, slack: 3, clock });
+    leaky.reconfigure({ rate, slack: rate } as object);
+    expect([leaky.rate, leaky.slack]).toEqual([10, 3]);
+    const set = LimitSet.create({ limits: [{ rate: 10, burst: 5 }], clock });
+    set.reconfigure({ limits: [change] });
+    const table = { capacity: 10, clock };
+    const keyedSet = KeyedLimitSet.create({ ...table, limits: [{ rate: 10, burst: 5 }] });
+    keyedSet.reconfigure({ limits: [change] });
+    expect([...set.limits, ...keyedSet.limits]).toEqual(Array(2).fill({ rate: 10, burst: 6 }));
+    const keyed = KeyedTokenBucket.create({ ...table, rate: 10, burst: 5 });
+    keyed.reconfigure(change);
+    expect([keyed.rate, keyed.burst]).toEqual([10, 6]);
+    const window = FixedWindow.create({ limit: 5, intervalMs: 1000, clock });
+    window.reconfigure({ limit: 6, intervalMs: rate } as object);
+    expect([window.limit, window.intervalMs]).toEqual([6, 1000]);
   });
 
   test('is visible at once to all attached instances', () => {

@@ -106,6 +106,32 @@ describe.each(KINDS)('%o with the options %o', (Limiter, options, change, other)
 });
 
 describe('a name', () => {
+  test('is the same with omitted and undefined fields of a limit, a tier or a range', () => {
+    const region = Region.create();
+    const unlimited = { rate: Number.POSITIVE_INFINITY };
+    const pro = { ...unlimited, burst: undefined };
+    const opens: readonly (() => unknown)[] = [
+      () => LimitSet.open(region, 'set', { limits: [unlimited, limit] } as never),
+      () => KeyedLimitSet.open(region, 'keys', { limits: [pro], capacity: 4 } as never),
+      () =>
+        KeyedTokenBucket.open(region, 'tiers', { ...limit, tiers: { pro }, capacity: 4 } as never),
+      () =>
+        Semaphore.open(region, 'range', {
+          permits: { min: undefined, max: 9 },
+          adapt: 'aimd',
+        } as never),
+    ];
+    for (const open of [...opens, ...opens]) expect(open).not.toThrow();
+    const other = { ...limit, tiers: { pro, free: limit }, capacity: 4 } as never;
+    expect(() => KeyedTokenBucket.open(region, 'tiers', other)).toThrow(mismatch);
+    const fewer = { limits: [unlimited] } as never;
+    expect(() => LimitSet.open(region, 'set', fewer)).toThrow(
+      'the limiter "set" has limits [{"rate":"Infinity","burst":"Infinity"},{"rate":10,"burst":5}]',
+    );
+    const lower = { permits: { min: 2, max: 9 }, adapt: 'aimd' } as const;
+    expect(() => Semaphore.open(region, 'range', lower)).toThrow(mismatch);
+  });
+
   test('belongs to one kind of limiter', () => {
     const region = Region.create();
     TokenBucket.open(region, 'api', limit);

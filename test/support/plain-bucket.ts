@@ -52,6 +52,7 @@ export class PlainKernel implements Omit<TokenKernel, 'charge'> {
   returnTokens(nowUs: number, tokens: number) {
     const given = this.#ticks(tokens, Math.floor);
     this.#take(nowUs, (held) => -least(given, this.#limit.capTicks - held));
+    return false;
   }
   receipt = () => this.#last;
   cancel({ word, cost }: { word: bigint; cost: bigint }) {

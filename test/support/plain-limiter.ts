@@ -1,9 +1,10 @@
 import { continuous, type Schedule } from '../../src/kernel/bucket/schedule.ts';
 import { BucketCalls } from '../../src/limiters/bucket-calls.ts';
+import { type Reservation, ReservationLine } from '../../src/limiters/reservation.ts';
 import type { Description } from '../../src/limiters/state.ts';
 import { Waiters } from '../../src/limiters/waiting.ts';
 import { SharedEvent } from '../../src/memory/event.ts';
-import type { Clock } from '../../src/time/clock.ts';
+import type { Clock, SleepOptions } from '../../src/time/clock.ts';
 import { PlainKernel } from './plain-bucket.ts';
 
 interface PlainOptions {
@@ -26,6 +27,7 @@ class Uncharged extends PlainKernel {
 /** A limiter on the algorithm shown in docs/algorithm.md. */
 export class PlainBucket extends BucketCalls {
   readonly #kernel: Uncharged;
+  #line: ReservationLine | undefined;
   readonly memory: SharedArrayBuffer;
   readonly changes = new SharedEvent(new Int32Array(new SharedArrayBuffer(4)), 0);
   readonly identity = crypto.randomUUID();
@@ -39,6 +41,11 @@ export class PlainBucket extends BucketCalls {
 
   protected describe(): Description {
     return ['PlainBucket', this.contents()];
+  }
+
+  protected sleepUntilDue(reservation: Reservation, deadlineUs: number, options: SleepOptions) {
+    this.#line ??= new ReservationLine(this.clock, this.changes);
+    return this.#line.wait(reservation, deadlineUs, options);
   }
 
   protected seek(): Uncharged {

@@ -50,8 +50,8 @@ export interface TokenKernel {
   look?(nowUs: number): Outcome;
   /** Takes all whole tokens, at most `tokens`. */
   drain(nowUs: number, tokens: number): number;
-  /** Returns tokens to the bucket, up to the burst. */
-  returnTokens(nowUs: number, tokens: number): void;
+  /** Returns tokens to the bucket, up to the burst; true if waiting callers have moved up. */
+  returnTokens(nowUs: number, tokens: number): boolean;
   /** Identifies this thread's last admitted `acquire`, for {@link cancel}. */
   receipt(): Receipt;
   /**
@@ -69,8 +69,6 @@ export interface TokenKernel {
 /** A bucket with its own word. */
 export interface BucketKernel extends TokenKernel {
   readonly name: KernelName;
-  /** {@link TokenKernel.returnTokens}; true if waiting callers have moved up. */
-  returnTokens(nowUs: number, tokens: number): boolean;
   /** The place of this thread's last `acquire`, which is due at `dueUs` under the limit in force. */
   position(dueUs: number): Place;
   /** A watch on the limit in force. */
