@@ -104,8 +104,7 @@ const INLINED = new RegExp(`^(?=(?:export )?function (${INLINED_NAMES.join('|')}
 /** Files replaced in some modules: the two forms of a table's state words and limits. */
 const REPLACED = {
   'limit-sets': {
-    'engine/keyed/word.ts': 'engine/limit-set/word.ts',
-    'engine/keyed/new-limits.ts': 'engine/limit-set/new-limits.ts',
+    'engine/keyed/contents.ts': 'engine/limit-set/contents.ts',
   },
 };
 

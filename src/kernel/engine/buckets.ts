@@ -1,29 +1,39 @@
 import { exchange64, load64 } from './accesses';
-import { ticksDown } from './arithmetic';
+import { joined, ticksDown } from './arithmetic';
 import {
   capTicks,
   costOf,
+  dueAt,
   fillAt,
   fillTicks,
+  findIndex,
+  leaveLive,
   nearestTick,
+  originOffsetUs,
+  originUs,
+  tickOf,
   ticksOfWait,
   ticksPerMicro,
   ticksPerToken,
   tokensOf,
   untilHeld,
 } from './bucket/limit';
-import { bringForward, renew } from './bucket/reconfigure';
 import {
-  forget,
+  bringForward,
   epochOf,
+  forget,
   isKnown,
   isLearnt,
   isStill,
+  knownEpoch,
+  knownLimit,
   knownUs,
   knownWord,
   learn,
+  limitOf,
   readRecord,
   remember,
+  renew,
 } from './bucket/record';
 import {
   BUSY,
@@ -40,10 +50,11 @@ import {
   beginExchanges,
   failBecause,
   failed,
+  failExchange,
   leaveCost,
   leaveOutcome,
   leaveWord,
-  failExchange,
+  word as written,
 } from './results';
 
 // A bucket at the instant of a call: the time in its ticks, its contents, and why a call fails.
@@ -271,6 +282,82 @@ export function timeUntil(cell: usize, nowUs: f64, tokens: f64): f64 {
   return settle(cell, nowUs) ? untilHeld(nowUs, held as f64, costOf(tokens) as f64) : failed;
 }
 
+// Reserved tokens: when they are due, and how they are returned.
+
+/** Computes the index of the last admission's last token, which is not due yet. */
+export function findPromise(): void {
+  findIndex(written >> INDEX_BITS);
+}
+
+/** The epochs of the record that admitted it and of that record's limit. */
+export function promiseEpoch(): i32 {
+  return knownEpoch;
+}
+
+export function promiseLimit(): i32 {
+  return knownLimit;
+}
+
+/** Reads the live record; false if it is invalid. */
+function readLive(cell: usize, word: i64): bool {
+  if (!readRecord(cell, word)) return false;
+  const live = epochOf(cell, word);
+  leaveLive(live, originUs + originOffsetUs(fillTicks, ticksPerMicro, live));
+  return true;
+}
+
+/** When the token with an index is due under the live limit; NaN if the record is invalid. */
+export function dueUs(
+  cell: usize,
+  tokenLow: i32,
+  tokenHigh: i32,
+  fractionLow: i32,
+  fractionHigh: i32,
+): f64 {
+  while (true) {
+    const word = load64(cell + CELL_word);
+    const isSound = readLive(cell, word);
+    if (!isStill(cell, word)) continue;
+    if (!isSound) return NaN;
+    const token = tickOf(joined(tokenLow, tokenHigh), joined(fractionLow, fractionHigh));
+    return dueAt(token, word >> INDEX_BITS);
+  }
+}
+
+/** Returns the cost to the bucket, if the word is unchanged since the admission. */
+export function cancel(cell: usize, low: i32, high: i32, costLow: i32, costHigh: i32): bool {
+  const word = joined(low, high);
+  const before = word - joined(costLow, costHigh);
+  if (exchange64(cell + CELL_word, word, before) != word) return false;
+  if (isLearnt(cell)) remember(before, knownUs);
+  return true;
+}
+
+/**
+ * Returns the cost, if since then tokens were only returned, none taken, and the limit is the same.
+ */
+export function cancelMoved(
+  cell: usize,
+  limit: i32,
+  tokenLow: i32,
+  tokenHigh: i32,
+  fractionLow: i32,
+  fractionHigh: i32,
+  costLow: i32,
+  costHigh: i32,
+): bool {
+  while (true) {
+    const word = load64(cell + CELL_word);
+    const isSame = readRecord(cell, word) && limitOf(cell, word) == limit;
+    if (!isStill(cell, word)) continue;
+    if (!isSame) return false;
+    const tick = tickOf(joined(tokenLow, tokenHigh), joined(fractionLow, fractionHigh));
+    if (tick != word >> INDEX_BITS) return false;
+    const before = word - joined(costLow, costHigh);
+    if (exchange64(cell + CELL_word, word, before) == word) return true;
+  }
+}
+
 // The exports of the module for buckets.
 
 export {
@@ -287,15 +374,6 @@ export {
   receiptLow,
 } from './results';
 export { fractionHigh, fractionLow, indexHigh, indexLow } from './bucket/limit';
-export { createBucket, look, reconfigure } from './bucket/reconfigure';
+export { createBucket, look, reconfigure } from './bucket/record';
 export { forget, forget as leaveRegion } from './bucket/record';
-export {
-  cancel,
-  cancelMoved,
-  dueUs,
-  findPromise,
-  liveEpoch,
-  liveSinceUs,
-  promiseEpoch,
-  promiseLimit,
-} from './bucket/reservation';
+export { liveEpoch, liveSinceUs } from './bucket/limit';

@@ -4,14 +4,15 @@ import {
   burst,
   capTicks,
   costOf,
+  dueAt,
   findIndex,
+  leaveLive,
   tickOf,
   ticksPerMicro,
   ticksPerToken,
   tokensOf,
   untilHeld,
 } from './bucket/limit';
-import { dueAt, leaveLive } from './bucket/reservation';
 import {
   DAMAGED,
   INDEX_MASK,
@@ -24,7 +25,6 @@ import {
   ZERO_TIME_SHIFT,
 } from './constants';
 import { wholeTokens } from './decision';
-import { openChanges } from './keyed/change';
 import {
   ANY,
   begin,
@@ -34,7 +34,6 @@ import {
   leaveHeld,
   look,
   lookAtShared,
-  openCharges,
   renew,
   seenState,
   STALE,
@@ -53,8 +52,7 @@ import {
   tier,
 } from './keyed/limits';
 import { heldBefore, instantUs, longestWait, setInstant } from './keyed/state';
-import { countPlaceless, endOfTable, openTable } from './keyed/table';
-import { openWords } from './keyed/word';
+import { cell, countPlaceless, openTable } from './keyed/table';
 import { forgetEntry, leaveCost, leaveOutcome, leaveWord, word } from './results';
 
 // The operations on a table's buckets, by the halves of a key's hash. An instance serves one table
@@ -64,7 +62,7 @@ export { beginChange, publishChange, putLimit } from './keyed/change';
 export { reclaimed } from './keyed/claim';
 export { block, cancel, reset, returnTokens } from './keyed/return';
 export { useTier } from './keyed/limits';
-export { liveEpoch, liveSinceUs } from './bucket/reservation';
+export { liveEpoch, liveSinceUs } from './bucket/limit';
 export { fractionHigh, fractionLow, indexHigh, indexLow } from './bucket/limit';
 export { longestProbe, placeless } from './keyed/table';
 export {
@@ -82,26 +80,21 @@ export {
   receiptVersion,
 } from './results';
 
-let table: usize = 0;
 let whenFull: i32 = 0;
 
 /** Locates the table and the records of its limits; false if the live one is invalid. */
 export function open(
-  cell: usize,
+  table: usize,
   entries: i32,
   full: i32,
   records: usize,
   limits: i32,
   retryLimit: i32,
 ): bool {
-  table = cell;
   whenFull = full;
-  openTable(cell, entries);
-  openCharges(endOfTable());
-  openWords(cell);
-  openClaims(cell, retryLimit);
-  openLimits(cell, records, limits);
-  openChanges(cell);
+  openTable(table, entries);
+  openClaims(retryLimit);
+  openLimits(records, limits);
   return learnLimit();
 }
 
@@ -249,11 +242,11 @@ export function dueUs(
 ): f64 {
   forgetLimit();
   while (true) {
-    const live = load32(table + KEYED_live);
+    const live = load32(cell + KEYED_live);
     const record = recordOf(live & INDEX_MASK);
     const isSound = read(limitIn(record, limit));
     leaveLive(live, sinceOf(record));
-    if (load32(table + KEYED_live) != live) continue;
+    if (load32(cell + KEYED_live) != live) continue;
     if (!isSound) return NaN;
     const token = tickOf(joined(tokenLow, tokenHigh), joined(fractionLow, fractionHigh));
     return dueAt(token, i64.MAX_VALUE);

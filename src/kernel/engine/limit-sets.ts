@@ -1,13 +1,17 @@
-import { store32, writeF64, writeI64 } from './accesses';
-import { unitsBefore } from './arithmetic';
+import { exchange64, load64, store32, writeF64, writeI64 } from './accesses';
+import { ticksUp, unitsBefore } from './arithmetic';
 import { tokensOf, untilHeld } from './bucket/limit';
+import { claimUnseen, putF64, putI64 } from './claim';
 import {
+  KEYED_claims,
   KEYED_live,
   KEYED_swept,
   LATER,
   NEVER,
   NO_PLACE,
   RECORD_COUNT,
+  SET_LIMIT_rest,
+  SET_RECORD_sinceUs,
   SET_SLOT_chargedUs,
   SET_SLOT_holding,
   SET_SLOT_lastUs,
@@ -15,37 +19,29 @@ import {
   WHEN_FULL_share,
 } from './constants';
 import { wholeTokens } from './decision';
-import { openChanges } from './keyed/change';
 import { countAbove, openClaims } from './keyed/claim';
-import { countPlaceless, endOfTable, openTable } from './keyed/table';
+import { freed } from './keyed/contents';
+import {
+  BYTES,
+  countPlaceless,
+  isHeld,
+  isLive,
+  openTable,
+  shared,
+  start,
+  STATE,
+} from './keyed/table';
 import {
   ANY,
   begin,
   chargeKey,
   chargeShared,
-  end,
   isNothing,
   look,
   lookAtShared,
-  openCharges,
   seenSlot,
   seenState,
-  shared,
 } from './limit-set/charge';
-import {
-  costOf,
-  count,
-  instantUs,
-  known,
-  learn,
-  leastBurst,
-  limitIn,
-  live,
-  openRecords,
-  priceOf,
-  useLimit,
-} from './limit-set/record';
-import { leave, openSlots, openStates, slotAt, slotOf, zeroTimeAt } from './limit-set/slot';
 import {
   aim,
   aimToReport,
@@ -58,6 +54,31 @@ import {
   TAKE,
   tokens,
 } from './limit-set/decision';
+import {
+  costOf,
+  count,
+  fill,
+  instantUs,
+  known,
+  learn,
+  leastBurst,
+  limitIn,
+  live,
+  openRecords,
+  priceOf,
+  recordOf,
+  useLimit,
+} from './limit-set/record';
+import {
+  end,
+  leave,
+  openSlots,
+  openStates,
+  slotAt,
+  slotOf,
+  stateAfter,
+  zeroTimeAt,
+} from './limit-set/slot';
 import { failBecause, failed } from './results';
 
 // The operations on a limit set, or on a key of a keyed one, by the halves of the key's hash. A set
@@ -68,7 +89,7 @@ let whenFull: i32 = 0;
 
 /** Turns to a cell; false if its limits are invalid. */
 export function open(
-  cell: usize,
+  table: usize,
   entries: i32,
   full: i32,
   records: usize,
@@ -80,14 +101,12 @@ export function open(
   slotBytes: usize,
 ): bool {
   whenFull = full;
-  openTable(cell, entries);
-  openCharges(endOfTable(), entries > 0);
+  openTable(table, entries);
   const total = entries + 1 + places;
-  openSlots(cell, list, places, slots, total, slotBytes, limits);
+  openSlots(table, list, places, slots, total, slotBytes, limits);
   openStates(total);
-  openClaims(cell, retryLimit);
-  openRecords(cell, records, limits);
-  openChanges(cell);
+  openClaims(retryLimit);
+  openRecords(records, limits);
   return learn();
 }
 
@@ -95,6 +114,22 @@ export function open(
 export function lay(cell: usize): void {
   store32(cell + KEYED_live, RECORD_COUNT);
   store32(cell + KEYED_swept, RECORD_COUNT);
+}
+
+/** Writes a limit of a new set, in cleared memory. Its flow at rate 0 is 1. */
+export function layLimit(
+  cell: usize,
+  i: i32,
+  nowUs: f64,
+  rate: f64,
+  burst: f64,
+  perToken: f64,
+): void {
+  claimUnseen(cell + KEYED_claims);
+  const at = limitIn(recordOf(0), i);
+  fill(at, rate, burst, perToken, rate > 0 ? rate : 1);
+  putI64(at + SET_LIMIT_rest, -ticksUp(burst, perToken));
+  putF64(recordOf(0) + SET_RECORD_sinceUs, nowUs);
 }
 
 /** Lets the shared entry hold `initial` tokens under a limit, in cleared memory. */
@@ -248,6 +283,23 @@ export function entriesInUse(nowUs: f64): i32 {
   return learn() ? countAbove(unitsBefore(nowUs)) : 0;
 }
 
+/**
+ * Changes the state of every entry, but none of its contents, so that no exchange succeeds that was
+ * prepared before.
+ */
+export function fence(): void {
+  for (let entry = start; entry <= shared; entry += BYTES) {
+    while (true) {
+      const state = load64(entry + STATE);
+      const isEntryLive = entry == shared || isLive(state);
+      if (!isEntryLive && !isHeld(state)) break;
+      const slot = slotOf(entry, state);
+      const next = isEntryLive ? stateAfter(state, slot, 1) : freed(state);
+      if (exchange64(entry + STATE, state, next) == state) break;
+    }
+  }
+}
+
 /** Drops the state of a region, before the instance turns to another. */
 export function leaveRegion(): void {
   leave();
@@ -259,7 +311,6 @@ export { holdAs } from './limit-set/slot';
 export { reclaimed } from './keyed/claim';
 export { longestProbe, placeless } from './keyed/table';
 export { beginChange, publishChange, putLimit } from './keyed/change';
-export { fence, layLimit } from './limit-set/new-limits';
 export {
   addedHigh,
   addedLow,

@@ -137,7 +137,7 @@ export interface LimitSetEngine extends TableEngine {
   limitsWord(): number;
   receiptTokens(): number;
   /** Makes all exchanges fail that other threads have prepared. */
-  fence(cell: number): void;
+  fence(): void;
   /** The reason for the last failure. */
   failure(): number;
   leaveRegion(): void;

@@ -166,7 +166,7 @@ export function recoverSlots(place: CellPlace, engine: LimitSetEngine): boolean 
   const taken = still.flatMap((one) => slots.take(one, own ?? slots.holderOf(one.slot)) ?? []);
   // Another thread may have returned them meanwhile.
   if (taken.length === 0) return slots.hasFree;
-  engine.fence(place.offset);
+  engine.fence();
   const isOurs = new Set(taken.map(keyOf));
   for (const one of slots.unnamed(own)) if (isOurs.has(keyOf(one))) slots.put(one.slot);
   return true;

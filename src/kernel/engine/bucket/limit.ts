@@ -1,7 +1,20 @@
 import { readF64, readI64 } from '../accesses';
-import { fractionOf, highOf, isWhole, MAX_SAFE, partOf, round, ticksUp } from '../arithmetic';
 import {
+  fractionOf,
+  highOf,
+  isWhole,
+  MAX_SAFE,
+  partOf,
+  round,
+  scale,
+  ticksUp,
+} from '../arithmetic';
+import { putF64, putI64 } from '../claim';
+import {
+  MAX_ORIGIN_TICKS,
   MAX_SPAN_TICKS,
+  ORIGIN_PLACES,
+  ORIGIN_STEP_US,
   RECORD_arrived,
   RECORD_arrivedFraction,
   RECORD_burst,
@@ -9,6 +22,7 @@ import {
   RECORD_originUs,
   RECORD_pace,
   RECORD_ticksPerToken,
+  SAME_INTERVAL,
   TICKS_PER_MICRO,
 } from '../constants';
 
@@ -221,4 +235,114 @@ export function fractionLow(): i32 {
 
 export function fractionHigh(): i32 {
   return highOf(indexFraction);
+}
+
+/** The instant of the tick at which a token is due under the limit read; Infinity if paused. */
+export function dueAt(token: i64, zeroTime: i64): f64 {
+  // All tokens are due when the whole debt is paid, which takes at most 4.4 years.
+  const tick = min(token, zeroTime) as f64;
+  if (ticksPerMicro == 0) return tick > 0 ? Infinity : originUs;
+  const fill = fillTicks == 0 ? tick : ceil(tick / fillTicks) * fillTicks;
+  return originUs + fill / ticksPerMicro;
+}
+
+let epoch: i32 = 0;
+let liveSince: f64 = 0;
+
+export function leaveLive(live: i32, sinceUs: f64): void {
+  epoch = live;
+  liveSince = sinceUs;
+}
+
+/** The epoch of the live record, and the instant at which it went live. */
+export function liveEpoch(): i32 {
+  return epoch;
+}
+
+export function liveSinceUs(): f64 {
+  return liveSince;
+}
+
+// The configuration record that goes live next.
+
+export let newPace: f64 = 0;
+export let newBurst: f64 = 0;
+export let newTicksPerToken: f64 = 0;
+export let newTicksPerMicro: f64 = 0;
+export let newCapTicks: i64 = 0;
+export let newFillTicks: f64 = 0;
+export let newOriginUs: f64 = 0;
+
+/** Sets the limit of the new record. */
+export function newLimit(pace: f64, most: f64, perToken: f64, fill: f64): void {
+  newPace = pace;
+  newBurst = most;
+  newTicksPerToken = perToken;
+  newTicksPerMicro = speedOf(pace, perToken, fill);
+  newCapTicks = ticksUp(most, perToken);
+  newFillTicks = fill;
+}
+
+/** The tokens in `held` ticks of the limit read, in ticks of the new one, and up to its burst. */
+export function keptTicks(held: i64): i64 {
+  // An unlimited bucket is always full.
+  if (ticksPerToken == 0) return newCapTicks;
+  const most = 2 * MAX_SPAN_TICKS;
+  const kept = scale(min(capTicks, held), newTicksPerToken as i64, ticksPerToken as i64, most);
+  return min(newCapTicks, kept);
+}
+
+/** The tick up to which a bucket's tokens have arrived at an instant, under the new record. */
+export function newTick(nowUs: f64): i64 {
+  const tick = round((nowUs - newOriginUs) * newTicksPerMicro);
+  return (newFillTicks == 0 ? tick : floor(tick / newFillTicks) * newFillTicks) as i64;
+}
+
+/** The instant of a fill under the new record. If the interval is the same, the grid continues. */
+export function gridOf(nowUs: f64): f64 {
+  if (newFillTicks == 0 || fillTicks == 0) return nowUs;
+  const before = fillTicks / ticksPerMicro;
+  const after = newFillTicks / newTicksPerMicro;
+  if (abs(after - before) > before * SAME_INTERVAL) return nowUs;
+  return originUs + fillAt(nearestTick(nowUs)) / ticksPerMicro;
+}
+
+/**
+ * How far a record's origin is before the instant at which it went live. Successive epochs
+ * differ, so that a word rarely recurs under another record of the same index.
+ */
+export function originOffsetUs(fill: f64, perMicro: f64, epoch: i32): f64 {
+  if (fill == 0) return (epoch % ORIGIN_PLACES) * ORIGIN_STEP_US;
+  const places = min(ORIGIN_PLACES as f64, max(1, floor((MAX_ORIGIN_TICKS as f64) / fill)));
+  return ((epoch % (places as i32)) as f64) * (fill / perMicro);
+}
+
+/** Keeps the origin of the limit read. */
+export function keepOrigin(): void {
+  newOriginUs = originUs;
+}
+
+/** Places the origin shortly before `gridUs`: now, or a fill of the previous limit. */
+export function placeOrigin(gridUs: f64, epoch: i32): void {
+  newOriginUs = gridUs - originOffsetUs(newFillTicks, newTicksPerMicro, epoch);
+}
+
+/** Computes the token index at the origin of the new record, for a change at an instant. */
+export function carryIndex(nowUs: f64, returned: i64): void {
+  findIndex(countedTick(nowUs) + returned);
+  // All tokens that an unlimited bucket owes arrive at once.
+  if (newTicksPerToken == 0 && ticksPerToken != 0)
+    addTokens(MAX_SPAN_TICKS / (ticksPerToken as i64));
+  moveToOrigin(newTick(nowUs), newTicksPerToken);
+}
+
+/** Writes the new limit and the token index at its origin. */
+export function writeLimit(at: usize): void {
+  putF64(at + RECORD_pace, newPace);
+  putF64(at + RECORD_burst, newBurst);
+  putF64(at + RECORD_ticksPerToken, newTicksPerToken);
+  putF64(at + RECORD_fillTicks, newFillTicks);
+  putF64(at + RECORD_originUs, newOriginUs);
+  putI64(at + RECORD_arrived, index);
+  putI64(at + RECORD_arrivedFraction, indexFraction);
 }

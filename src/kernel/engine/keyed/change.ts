@@ -12,36 +12,29 @@ import {
   LIVE_VERSION_MASK,
   RECORD_COUNT,
 } from '../constants';
-import { isHeld } from './claim';
 import {
   beginRecord,
   bringUpLive,
   end,
+  freed,
   isInForce,
   known,
   learn,
   recordOf,
-  shared,
   writeLimit,
-} from './new-limits';
-import { BYTES, isLive, start, STATE } from './table';
-import { freed } from './word';
+} from './contents';
+import { BYTES, cell, isHeld, isLive, shared, start, STATE } from './table';
 
 // Changes the limits of a table or a limit set: fills a record that no entry needs, exchanges the
 // live word, and then sweeps: brings every entry up to the new record. A call that meets an entry
 // before the sweep brings it up itself. A change first completes the sweep of the one before, so
 // that an entry counts under the live record or under the one before it.
 
-let cell: usize = 0;
 /** The claimed record. */
 let place: i32 = 0;
 /** The word that the change is to replace, and whether all went well. */
 let before: i32 = 0;
 let isSound: bool = true;
-
-export function openChanges(table: usize): void {
-  cell = table;
-}
 
 /**
  * Claims a record that the live word does not name; NONE if none is free. Every entry has been

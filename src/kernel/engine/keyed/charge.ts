@@ -31,7 +31,7 @@ import {
   currentZeroTime,
   zeroTimeOf,
 } from './state';
-import { find, identityOf, isLive, NONE, seek, STATE, tagOf, tagOfOwner } from './table';
+import { find, identityOf, isLive, NONE, seek, shared, STATE, tagOf, tagOfOwner } from './table';
 import { beginExchanges, leaveEntry, leaveWord, failExchange } from '../results';
 
 // Charges a key's bucket, and creates it if the key has none.
@@ -45,13 +45,6 @@ export const ANY: i64 = 0;
 
 /** The cost has been compared with the most that a bucket may be charged. */
 const ANY_COST: i64 = i64.MAX_VALUE;
-
-/** The entry of the keys without a place. It is always live. */
-export let shared: usize = NONE;
-
-export function openCharges(entry: usize): void {
-  shared = entry;
-}
 
 /** Starts a call under the limit that this thread knows; false if it is invalid. */
 export function begin(high: u32, low: u32, nowUs: f64): bool {

@@ -1,24 +1,26 @@
 import { add64, exchange64, load64 } from '../accesses';
-import { KEYED_watermark, KEYED_reclaimed, NAMED, TRANSIT } from '../constants';
+import { KEYED_reclaimed, KEYED_watermark, NAMED } from '../constants';
+import { freed, fullAt, heldAfter, isUnused } from './contents';
 import {
   after,
   BYTES,
-  endOfTable,
+  cell,
   home,
   IDENTITY,
   identityAfter,
   identityOf,
+  isHeld,
   isLive,
   isOfInterest,
   isRepeated,
   NONE,
   reach,
   saw,
+  shared,
   start,
   STATE,
   tagOf,
 } from './table';
-import { freed, fullAt, heldAfter, isUnused } from './word';
 import { failExchange } from '../results';
 
 // Gives an entry to a key in five steps: take (put the entry in transit, under a ticket that is
@@ -32,7 +34,6 @@ export const NO_ROOM = 1;
 export const BEATEN = 2;
 export const SENSELESS = 3;
 
-let cell: usize = 0;
 let looks: i32 = 0;
 /** The state of the entry in transit that this call waits for, and its remaining looks. */
 let awaited: i64 = 0;
@@ -49,19 +50,13 @@ export let held: i64 = 0;
 export let taken: usize = NONE;
 
 /** `most`: the number of looks before this thread takes over another one's entry. */
-export function openClaims(table: usize, most: i32): void {
-  cell = table;
+export function openClaims(most: i32): void {
   looks = most;
 }
 
 export function beginClaims(): void {
   awaited = 0;
   mayTakeOver = true;
-}
-
-/** Whether an entry is in transit, named or not. */
-export function isHeld(state: i64): bool {
-  return tagOf(state) == TRANSIT || tagOf(state) == NAMED;
 }
 
 function exchangeState(entry: usize, from: i64, to: i64): bool {
@@ -235,7 +230,7 @@ export function hasRoom(floor: i64): bool {
 /** The number of buckets that are not full at `floor`. */
 export function countAbove(floor: i64): i32 {
   let count = 0;
-  for (let entry = start; entry < endOfTable(); entry += BYTES) {
+  for (let entry = start; entry < shared; entry += BYTES) {
     const state = load64(entry + STATE);
     if (isLive(state) && fullAt(entry, state) > floor) count++;
   }

@@ -15,12 +15,12 @@ import {
   TAG_BITS,
   TICKS_PER_MICRO,
 } from '../constants';
+import { cell } from './table';
 
 // The limits of a table: its own and its tiers'. A record holds all of them, and each counts in a
 // tick of its own. Invariant: no thread writes the live record, nor the one before it while an entry
 // still counts under that one.
 
-let cell: usize = 0;
 let records: usize = 0;
 let recordBytes: usize = 0;
 /** The number of limits. */
@@ -37,8 +37,7 @@ export let restTicks: i64 = 0;
 /** How much shorter a window's limit is than its fill, in ticks. */
 export let gapTicks: i64 = 0;
 
-export function openLimits(table: usize, at: usize, limits: i32): void {
-  cell = table;
+export function openLimits(at: usize, limits: i32): void {
   records = at;
   recordBytes = KEYED_RECORD_limits + (limits as usize) * KEYED_LIMIT_BYTES;
   count = limits;

@@ -9,7 +9,6 @@ import {
   look,
   renew,
   seenState,
-  shared,
   STALE,
   zeroTimeAtFirstSight,
 } from './charge';
@@ -17,6 +16,7 @@ import { isInForce, tier, useTier, useWholeFill } from './limits';
 import {
   bringStateUp,
   costOfSpan,
+  currentZeroTime,
   heldBefore,
   instantUs,
   isUpToDate,
@@ -27,9 +27,8 @@ import {
   sinceFill,
   stateOf,
   tierOf,
-  currentZeroTime,
 } from './state';
-import { find, identityOf, isLive, isOwned, NONE, STATE, tagOfOwner } from './table';
+import { find, identityOf, isLive, isOwned, NONE, shared, STATE, tagOfOwner } from './table';
 
 // Puts a key's bucket into debt. An entry in debt is never reclaimed.
 

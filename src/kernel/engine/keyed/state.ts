@@ -6,22 +6,20 @@ import {
   countedTick,
   fillAt,
   fillTicks,
-  nearestTick,
-  pace,
-  ticksPerMicro,
-  ticksPerToken,
-  useKept,
-} from '../bucket/limit';
-import {
   keepOrigin,
   keptTicks,
+  nearestTick,
   newCapTicks,
   newFillTicks,
   newLimit,
   newTick,
   newTicksPerMicro,
   newTicksPerToken,
-} from '../bucket/reconfigure';
+  pace,
+  ticksPerMicro,
+  ticksPerToken,
+  useKept,
+} from '../bucket/limit';
 import {
   FIRST_TICKS,
   KEYED_LIMIT_rest,

@@ -7,9 +7,11 @@ import {
   KEYED_shared,
   KEYED_table,
   LIVE,
+  NAMED,
   OWNERS,
   PROBES,
   TAG_MASK,
+  TRANSIT,
   VERSION_BITS,
 } from '../constants';
 
@@ -26,9 +28,15 @@ export const NONE: usize = 0;
 const VERSION_MASK: i64 = (1 << VERSION_BITS) - 1;
 
 // The table.
-/** The first entry, and the one after the last. */
+export let cell: usize = 0;
+/** The first entry. */
 export let start: usize = 0;
-let end: usize = 0;
+/**
+ * The entry after the last: that of a set without keys, or of the keys without a place. It is always
+ * live.
+ */
+export let shared: usize = NONE;
+export let isKeyed: bool = false;
 let entryCount: u64 = 0;
 /** The probe after which the window continues at the second home. A small table is one window. */
 let lastAtHome: i32 = 0;
@@ -45,14 +53,11 @@ let fingerprint: i64 = 0;
 /** The number of the window's entries that this call has probed. */
 let probes: i32 = 0;
 
-/** The entry after the last one of the table. */
-export function endOfTable(): usize {
-  return end;
-}
-
-export function openTable(cell: usize, entries: i32): void {
+export function openTable(table: usize, entries: i32): void {
+  cell = table;
   start = cell + KEYED_table;
-  end = start + (entries as usize) * BYTES;
+  shared = start + (entries as usize) * BYTES;
+  isKeyed = entries > 0;
   entryCount = entries as u64;
   reach = min(PROBES, entries);
   lastAtHome = entries > PROBES ? AT_FIRST_HOME : PROBES;
@@ -60,12 +65,12 @@ export function openTable(cell: usize, entries: i32): void {
 
 /** Counts a call whose key found no place. */
 export function countPlaceless(): void {
-  add64(start + KEYED_shared - KEYED_table, 1);
+  add64(cell + KEYED_shared, 1);
 }
 
 /** The number of calls whose key found no place. */
 export function placeless(): f64 {
-  return load64(start + KEYED_shared - KEYED_table) as f64;
+  return load64(cell + KEYED_shared) as f64;
 }
 
 /** The entry that is as far into the table as a half of a hash into its range. */
@@ -85,13 +90,13 @@ export function seek(high: u32, low: u32): void {
 export function after(entry: usize, probe: i32): usize {
   if (probe == lastAtHome) return secondHome;
   const next = entry + BYTES;
-  return next == end ? start : next;
+  return next == shared ? start : next;
 }
 
 /** Whether the window's `probe`-th entry is in its first half too: the halves may overlap. */
 export function isRepeated(entry: usize, probe: i32): bool {
   if (probe <= lastAtHome) return false;
-  const ahead = entry < home ? entry + (end - start) - home : entry - home;
+  const ahead = entry < home ? entry + (shared - start) - home : entry - home;
   return ahead < (AT_FIRST_HOME as usize) * BYTES;
 }
 
@@ -111,6 +116,11 @@ export function tagOf(state: i64): i32 {
 
 export function isLive(state: i64): bool {
   return ((state as i32) & LIVE) != 0;
+}
+
+/** Whether an entry is in transit, named or not. */
+export function isHeld(state: i64): bool {
+  return tagOf(state) == TRANSIT || tagOf(state) == NAMED;
 }
 
 /** The tag of all states of the owner with this identity. */

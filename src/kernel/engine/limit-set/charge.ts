@@ -13,33 +13,31 @@ import {
   take,
   taken,
 } from '../keyed/claim';
-import { find, identityOf, isLive, NONE, seek, STATE } from '../keyed/table';
-import { instantUs, isInForce, isUnlimited, known, learn, leastBurst, setInstant } from './record';
-import { convert } from './schedule';
+import { find, identityOf, isKeyed, isLive, NONE, seek, shared, STATE } from '../keyed/table';
+import {
+  copy,
+  decideFrom,
+  exceeds,
+  FIRST_SIGHT,
+  isFree,
+  reportDecision,
+  reports,
+  tokens,
+} from './decision';
+import { instantUs, isInForce, isUnlimited, learn, leastBurst, setInstant } from './record';
+import { bringUp } from './schedule';
 import {
   holdingOf,
   isOpen,
   isSlot,
-  limitsOf,
   liveAfter,
-  restSpare,
   slotAt,
   slotOf,
   spare,
   swapSpare,
   takeSpare,
 } from './slot';
-import {
-  copy,
-  exceeds,
-  FIRST_SIGHT,
-  isFree,
-  reports,
-  reportDecision,
-  decideFrom,
-  tokens,
-} from './decision';
-import { beginExchanges, failBecause, forgetEntry, leaveEntry, failExchange } from '../results';
+import { beginExchanges, failBecause, failExchange, forgetEntry, leaveEntry } from '../results';
 
 // Changes the zero-times of an entry by one exchange of its state. No state recurs, so while the
 // state is unchanged, its slot and the entry's owner are unchanged too. A call takes or checks its
@@ -49,19 +47,10 @@ import { beginExchanges, failBecause, forgetEntry, leaveEntry, failExchange } fr
 /** Matches any state. Only a shared entry can have this state. */
 export const ANY: i64 = 0;
 
-/** The entry of the set itself, or of the keys without a place. It is always live. */
-export let shared: usize = NONE;
-export let isKeyed: bool = false;
-
 /** The state that the last look found; ANY if the key has no bucket. */
 export let seenState: i64 = ANY;
 /** Its slot; FIRST_SIGHT if the key has no bucket. */
 export let seenSlot: usize = FIRST_SIGHT;
-
-export function openCharges(entry: usize, hasKeys: bool): void {
-  shared = entry;
-  isKeyed = hasKeys;
-}
 
 /**
  * Starts a call. `high` is the cell if the set has no keys, because its instance serves several
@@ -78,12 +67,6 @@ export function begin(high: u32, low: u32, nowUs: f64): bool {
   }
   failBecause(DAMAGED);
   return learn() && setInstant(nowUs);
-}
-
-/** Ends a call with a result. */
-export function end(result: f64): f64 {
-  restSpare();
-  return result;
 }
 
 /** The entry of the key, NONE if it has none; or that of a set without keys. */
@@ -127,31 +110,6 @@ let identity: i64 = 0;
 function isOurs(entry: usize, state: i64): bool {
   identity = entry == shared ? 0 : identityOf(entry);
   return entry == shared || (isLive(state) && identity != 0);
-}
-
-/**
- * Brings an entry up to the limits in force: 0, AGAIN or a failure. The entry names the record of
- * the last change or of the one before.
- */
-export function bringUp(entry: usize, state: i64, slot: i32): f64 {
-  return limitsOf(slotAt(slot)) == known ? 0 : change(entry, state, slot);
-}
-
-function change(entry: usize, state: i64, slot: i32): f64 {
-  if (isInForce()) {
-    convert(slotAt(slot));
-    replace(entry, state);
-  }
-  return AGAIN;
-}
-
-/** Gives the spare slot to an entry in a state, unless the state has changed. */
-export function replace(entry: usize, state: i64): bool {
-  const slot = slotOf(entry, state);
-  const holding = holdingOf(slot);
-  if (exchange64(entry + STATE, state, liveAfter(state, spare)) != state) return false;
-  swapSpare(slot, holding);
-  return true;
 }
 
 /** Prepares to read the slot of an entry's state: 0, AGAIN or a failure. */

@@ -1,6 +1,7 @@
 import { bitsOf, load32, readF64, readI64 } from '../accesses';
 import { isWhole, MAX_SAFE, round, ticksUp } from '../arithmetic';
 import { setLimit } from '../bucket/limit';
+import { putF64, putI64 } from '../claim';
 import {
   INDEX_MASK,
   KEYED_live,
@@ -17,6 +18,7 @@ import {
   SET_RECORD_sinceUs,
   TICKS_PER_MICRO,
 } from '../constants';
+import { cell } from '../keyed/table';
 
 // The limits of a set, and the instant of a call. Each limit counts in a tick of its own, from the
 // instant at which its record went live, so no rate is rounded by another.
@@ -24,7 +26,6 @@ import {
 // A slot names the record of its zero-times. Invariant: no thread writes a record that a slot of an
 // entry names, so the numbers of a record are consistent if the entry is unchanged afterwards.
 
-let cell: usize = 0;
 let records: usize = 0;
 let recordBytes: usize = 0;
 /** The number of limits. */
@@ -41,8 +42,7 @@ export let isPaused: bool = false;
 /** The smallest burst of the limits that are not unlimited. */
 export let leastBurst: f64 = 0;
 
-export function openRecords(table: usize, at: usize, limits: i32): void {
-  cell = table;
+export function openRecords(at: usize, limits: i32): void {
   records = at;
   count = limits;
   recordBytes = SET_RECORD_limits + (limits as usize) * SET_LIMIT_BYTES;
@@ -208,4 +208,14 @@ export function sinceRecord(record: usize, us: f64): f64 {
 export function useLimit(limit: usize): void {
   const price = priceOf(limit) as f64;
   setLimit(burstOf(limit), price, speedOf(limit), 0, capOf(limit), originOf(live));
+}
+
+/** Writes the numbers of a limit, except its rest. */
+export function fill(at: usize, rate: f64, burst: f64, perToken: f64, flow: f64): void {
+  putI64(at + SET_LIMIT_ticksPerToken, perToken as i64);
+  putI64(at + SET_LIMIT_capTicks, ticksUp(burst, perToken));
+  putF64(at + SET_LIMIT_ticksPerMicro, rate > 0 ? pace(perToken as i64, flow) : 0);
+  putF64(at + SET_LIMIT_flow, flow);
+  putF64(at + SET_LIMIT_burst, burst);
+  putF64(at + SET_LIMIT_rate, rate);
 }

@@ -1,8 +1,9 @@
 import { load64, peek64, writeI64 } from '../accesses';
 import { highOf, joined, ticksDown } from '../arithmetic';
 import { AGAIN, CROWDED, DAMAGED, MAX_SPAN_TICKS } from '../constants';
-import { isLive, isOwned, NONE, STATE } from '../keyed/table';
-import { begin, end, isKeyed, isNothing, openEntry, ownEntry, replace, shared } from './charge';
+import { isKeyed, isLive, isOwned, NONE, shared, STATE } from '../keyed/table';
+import { begin, isNothing, openEntry, ownEntry } from './charge';
+import { addedTo, isPromised, lastMoved, newIndex, tokens } from './decision';
 import {
   capOf,
   count,
@@ -24,12 +25,14 @@ import { bringForward, dueIn, isFrozen, isPast, thaw } from './schedule';
 import {
   chargedUsOf,
   copySchedule,
+  end,
   hasSchedule,
   hasSpare,
   indexOf,
   isHeld,
   lastUsOf,
   limitsOf,
+  replace,
   signSpare,
   slotAt,
   slotOf,
@@ -40,7 +43,6 @@ import {
   writeLast,
   zeroTimeAt,
 } from './slot';
-import { addedTo, isPromised, lastMoved, newIndex, tokens } from './decision';
 import { failBecause, failed } from '../results';
 
 // Moves zero-times back: returned tokens, and cancelled admissions. And when promises are due.

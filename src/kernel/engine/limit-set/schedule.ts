@@ -1,13 +1,22 @@
 import { load32, peek64, peekF64, writeI64 } from '../accesses';
 import { scale, ticksUp } from '../arithmetic';
-import { MAX_SPAN_TICKS, SCHEDULE_atUs, SCHEDULE_anchor, SCHEDULE_lowered } from '../constants';
-import { SCHEDULE_slope, SCHEDULE_upTo, SCHEDULE_virtualAt } from '../constants';
+import {
+  AGAIN,
+  MAX_SPAN_TICKS,
+  SCHEDULE_anchor,
+  SCHEDULE_atUs,
+  SCHEDULE_lowered,
+  SCHEDULE_slope,
+  SCHEDULE_upTo,
+  SCHEDULE_virtualAt,
+} from '../constants';
 import {
   burstOf,
   capOf,
   count,
   flowOf,
   INDEX_UNITS,
+  isInForce,
   isPaused,
   known,
   limitIn,
@@ -27,8 +36,10 @@ import {
   indexOf,
   lastUsOf,
   limitsOf,
+  replace,
   scheduleAt,
   signSpare,
+  slotAt,
   spareAt,
   writeCharge,
   writeLast,
@@ -322,4 +333,20 @@ function movedTo(held: i64, from: usize, to: usize, span: f64, restarts: bool, c
   if (restarts) return end - min<i64>(same, 0);
   const lost = ticksUp(max<f64>(burstOf(from) - burstOf(to) - counted, 0), priceOf(to) as f64);
   return end - min(capOf(to), same - lost);
+}
+
+/**
+ * Brings an entry up to the limits in force: 0, AGAIN or a failure. The entry names the record of
+ * the last change or of the one before.
+ */
+export function bringUp(entry: usize, state: i64, slot: i32): f64 {
+  return limitsOf(slotAt(slot)) == known ? 0 : change(entry, state, slot);
+}
+
+function change(entry: usize, state: i64, slot: i32): f64 {
+  if (isInForce()) {
+    convert(slotAt(slot));
+    replace(entry, state);
+  }
+  return AGAIN;
 }

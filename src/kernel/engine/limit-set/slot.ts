@@ -3,9 +3,8 @@ import { joined } from '../arithmetic';
 import {
   CELL_nonce,
   LIVE,
-  SCHEDULE_atUs,
   SCHEDULE_anchor,
-  SCHEDULE_lowered,
+  SCHEDULE_atUs,
   SCHEDULE_slope,
   SCHEDULE_upTo,
   SCHEDULE_virtualAt,
@@ -18,7 +17,7 @@ import {
   SOLE_HOLDER,
   TAG_BITS,
 } from '../constants';
-import { indexOf as entryIndex } from '../keyed/table';
+import { indexOf as entryIndex, STATE } from '../keyed/table';
 
 /** The holder in slots: the process's entry in a region of several processes. */
 export let holder: i32 = SOLE_HOLDER;
@@ -255,8 +254,14 @@ export function spareZeroTime(limit: i32): i64 {
 /**
  * At the end of a call, keeps only a slot from a low place, so that idle threads hold few slots.
  */
-export function restSpare(): void {
+function restSpare(): void {
   if (place >= places >> 2) freeSpare();
+}
+
+/** Ends a call with a result. */
+export function end(result: f64): f64 {
+  restSpare();
+  return result;
 }
 
 function freeSpare(): void {
@@ -314,4 +319,13 @@ export function stateAfter(state: i64, slot: i32, tag: i64): i64 {
 /** The next live state after another, with the zero-times of a slot. */
 export function liveAfter(state: i64, slot: i32): i64 {
   return stateAfter(state, slot, LIVE);
+}
+
+/** Gives the spare slot to an entry in a state, unless the state has changed. */
+export function replace(entry: usize, state: i64): bool {
+  const slot = slotOf(entry, state);
+  const holding = holdingOf(slot);
+  if (exchange64(entry + STATE, state, liveAfter(state, spare)) != state) return false;
+  swapSpare(slot, holding);
+  return true;
 }
