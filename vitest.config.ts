@@ -43,6 +43,7 @@ const LONG = [
   'test/cli/{host,host-serve}.e2e.test.ts',
   'test/cli/load/{command,fleet.e2e,load.e2e,load-failures.e2e}.test.ts',
   'test/load/{load-thread,run.e2e}.test.ts',
+  'test/cli/compare/chance.test.ts',
   'test/cli/report/report.e2e.test.ts',
   'test/docs/{cluster-load,playground.e2e,programs}.test.ts',
   'test/explorer/nested.test.ts',
@@ -100,6 +101,8 @@ export default defineConfig({
     // Processes: tests own their worker_threads for themselves.
     pool: 'forks',
     maxConcurrency: 4,
+    // A file that has not changed since the last run is not compiled again.
+    experimental: { fsModuleCache: true },
     setupFiles: ['test/support/no-trace.ts'],
     testTimeout: 120_000,
     hookTimeout: 120_000,

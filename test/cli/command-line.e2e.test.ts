@@ -3,8 +3,12 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { folderOfFile, written } from '../support/folders.ts';
 import { runCli } from './support/run-cli.ts';
+import { runInProcess } from './support/run-in-process.ts';
 
 const folder = folderOfFile();
+
+/** Starts a process for what the command itself answers: subcommands can do so in this one. */
+const run = (args: readonly string[]) => (args.length > 1 ? runInProcess(args) : runCli(args));
 
 describe('the zerotime command', () => {
   it('prints its version', async () => {
@@ -21,7 +25,7 @@ describe('the zerotime command', () => {
       /--rate <number>(.|\n)*Exit codes:\n +0 +all is well\n +1 (.|\n)* +3 +a gate failed/,
     ],
   ])('%j shows help', async (args, text) => {
-    const { code, stdout } = await runCli(args);
+    const { code, stdout } = await run(args);
     expect(code).toBe(0);
     expect(stdout).toMatch(text);
   });
@@ -45,7 +49,7 @@ describe('the zerotime command', () => {
     [['load', '--redis-key', 'a'], /--redis-key needs --redis/],
     [['load', 'http://a/', 'http://b/'], /too many arguments/],
   ])('%j ends with what is wrong and no load', async (args, text) => {
-    const { code, stdout, stderr } = await runCli(args);
+    const { code, stdout, stderr } = await run(args);
     expect(code).toBe(1);
     expect(stdout).toBe('');
     expect(stderr).toMatch(text);

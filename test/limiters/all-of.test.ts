@@ -302,7 +302,7 @@ const PAIRS = KINDS.flatMap((first) =>
 
 /** Windows are 500 ms long. */
 const WINDOW_MS = 500;
-const STEPS = part(2000, 200);
+const STEPS = part(2000, 80);
 const where = (step: number) => `step ${step}, seed ${SEED}`;
 
 describe('every kind of limiter in allOf', () => {

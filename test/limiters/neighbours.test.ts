@@ -5,7 +5,7 @@ import { type Act, type Draw, KEPT, NEIGHBOURS } from '../support/neighbours.ts'
 import { BusyClock } from '../support/own-clock.ts';
 import { part, Random, SEED } from '../support/random.ts';
 
-const STEPS = part(100_000, 5000);
+const STEPS = part(100_000);
 const BYTES = 2 ** 21;
 const MOST_TOKENS = 5;
 const KERNELS = ['wasm', 'atomics'] as const;

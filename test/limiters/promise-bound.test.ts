@@ -179,7 +179,7 @@ describe('in every interval of granted instants, each limit admits at most burst
     it(`a ${name} whose limits change while tokens are promised, returned, cancelled and charged`, () => {
       let promises = 0;
       let admitted = 0;
-      for (let run = 0; run < part(5000, 100); run++) {
+      for (let run = 0; run < part(5000, 40); run++) {
         const random = new Random(SEED + run * 7);
         // That both targets do the same is checked elsewhere.
         const one = new Run(random, make, random.pick(counts), KERNELS[run % 2] ?? 'wasm');
@@ -260,7 +260,7 @@ class Twins {
 describe('one limit is the same limit in every class', () => {
   it.each(CLASSES)('%s answers as a TokenBucket does, through all changes', (name) => {
     let promises = 0;
-    for (let run = 0; run < part(2000, 100); run++) {
+    for (let run = 0; run < part(2000, 40); run++) {
       // That both targets do the same is checked elsewhere.
       const kernel = run % 2 === 0 ? 'wasm' : 'atomics';
       const twins = new Twins(new Random(SEED + run * 5), name, kernel);

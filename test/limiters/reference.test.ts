@@ -6,7 +6,7 @@ import { BucketWalk, type Step } from '../support/bucket-walk.ts';
 import { part, Random, SEED } from '../support/random.ts';
 
 /** Number of walks per check, and maximum number of steps in each. */
-const WALKS = { seed: SEED, numRuns: part(500, 100) };
+const WALKS = { seed: SEED, numRuns: part(500, 40) };
 const STEPS = { maxLength: 60, size: 'max' } as const;
 /** Longer than any bucket keeps its origin. */
 const LONG_MS = 20 * 86_400e3;

@@ -65,78 +65,23 @@ describe('unlike go.uber.org/ratelimit', () => {
 });
 
 // https://github.com/juju/ratelimit: tokens arrive a quantum at a time, at the ticks of an interval
-// that begins at the bucket's creation. Each row: time, tokens taken, wait.
+// that begins at the bucket's creation. Each step: time, tokens taken, wait.
 describe('like github.com/juju/ratelimit', () => {
   test.each([
-    {
-      what: 'serial requests',
-      limit: { quantum: 1, fillIntervalMs: 250, burst: 10 },
-      rows: [
-        [0, 0, 0],
-        [0, 10, 0],
-        [0, 1, 250],
-        [250, 1, 250],
-      ],
-    },
-    {
-      what: 'concurrent requests',
-      limit: { quantum: 1, fillIntervalMs: 250, burst: 10 },
-      rows: [
-        [0, 10, 0],
-        [0, 2, 500],
-        [0, 2, 1000],
-        [0, 1, 1250],
-      ],
-    },
-    {
-      what: 'between two ticks',
-      limit: { quantum: 1, fillIntervalMs: 10, burst: 10 },
-      rows: [
-        [0, 10, 0],
-        [7, 1, 3],
-        [8, 1, 12],
-      ],
-    },
-    {
-      what: 'within the capacity',
-      limit: { quantum: 1, fillIntervalMs: 10, burst: 5 },
-      rows: [
-        [0, 5, 0],
-        [60, 5, 0],
-        [60, 1, 10],
-        [80, 2, 10],
-      ],
-    },
-    {
-      what: 'a quantum at a time',
-      limit: { quantum: 4, fillIntervalMs: 10, burst: 10 },
-      rows: [
-        [0, 10, 0],
-        [5, 1, 5],
-        [5, 3, 5],
-        [5, 1, 15],
-        [25, 3, 0],
-        [30, 4, 0],
-        [31, 1, 9],
-      ],
-    },
-    {
-      what: 'a tick that fills the bucket only to the brim',
-      limit: { quantum: 3, fillIntervalMs: 10, burst: 5 },
-      rows: [
-        [0, 1, 0],
-        [10, 5, 0],
-        [19, 1, 1],
-        [20, 2, 0],
-      ],
-    },
-  ] as const)('$what', ({ limit, rows }) => {
+    ['serial requests', [1, 250, 10], '0/0/0 0/10/0 0/1/250 250/1/250'],
+    ['concurrent requests', [1, 250, 10], '0/10/0 0/2/500 0/2/1000 0/1/1250'],
+    ['between two ticks', [1, 10, 10], '0/10/0 7/1/3 8/1/12'],
+    ['within the capacity', [1, 10, 5], '0/5/0 60/5/0 60/1/10 80/2/10'],
+    ['a quantum at a time', [4, 10, 10], '0/10/0 5/1/5 5/3/5 5/1/15 25/3/0 30/4/0 31/1/9'],
+    ['a tick that fills the bucket only to the brim', [3, 10, 5], '0/1/0 10/5/0 19/1/1 20/2/0'],
+  ] as const)('%s', (_, [quantum, fillIntervalMs, burst], steps) => {
     const clock = ManualClock.create({ nowMs: 500_003 });
-    const bucket = TokenBucket.create({ ...limit, clock });
-    for (const [atMs, n, waitMs] of rows) {
+    const bucket = TokenBucket.create({ quantum, fillIntervalMs, burst, clock });
+    for (const step of steps.split(' ')) {
+      const [atMs = 0, n, waitMs = Number.NaN] = step.split('/').map(Number);
       clock.set(500_003 + atMs);
       // To the nanosecond, because times between ticks are rounded to 1/4096 us.
-      expect(bucket.acquire(n), `${n} at ${atMs} ms`).toBeCloseTo(waitMs, 6);
+      expect(bucket.acquire(n), step).toBeCloseTo(waitMs, 6);
     }
   });
 
@@ -185,35 +130,32 @@ function allowed(rate: number, burst: number, us: number): number {
   return Rational.of(burst).plus(inflow).floor().toNumber();
 }
 
-/** Requests one token per interval, in microseconds; returns the number admitted. */
-function polled(bucket: TokenBucket, clock: ManualClock, everyUs: number, times: number): number {
-  const startMs = clock.nowMs;
-  let admitted = 0;
-  for (let i = 1; i <= times; i++) {
-    clock.set(startMs + (i * everyUs) / 1000);
-    if (bucket.tryConsume()) admitted++;
-  }
-  return admitted;
-}
-
 // The behaviour of https://github.com/facebook/folly/blob/main/folly/TokenBucket.h without its bugs.
-describe('unlike folly::TokenBucket', () => {
-  test('burst 1 at 1,000,000/s admits 1,000,000/s, polled every microsecond', () => {
-    const clock = ManualClock.create();
-    const bucket = TokenBucket.create({ rate: 1e6, burst: 1, clock });
-    expect(bucket.tryConsume()).toBe(true);
-    expect(polled(bucket, clock, 1, 1_000_000)).toBe(1_000_000);
-  });
+// Taf's TokenBucket counts whole microseconds and whole tokens, and drops the fractions.
+describe('unlike the token buckets of folly and Taf', () => {
+  const BOOTED_MS = 1705509033000;
 
-  test('a clock that starts at 1705509033000000 us is as exact as one that starts at 0', () => {
-    for (const nowMs of [0, 1705509033000]) {
+  test.each([
+    ['burst 1 admits all of a rate', 1e6, 1, 1, 1_000_000, 1_000_000, 0],
+    ['a late clock is as exact as a new one', 1e6, 10, 0.5, 400_000, 200_000, 0, BOOTED_MS],
+    ['a new clock is as exact as a late one', 1e6, 10, 0.5, 400_000, 200_000, 0],
+    ['a rate above that of the polls admits them all', 1000, 10, 1500, 10_000, 10_000, 9],
+    ['21,000 polls in 14.7 s get all tokens', 1000, 10, 700, 21_000, 14_700, 0],
+    ['a million calls gain no microsecond', 700_000, 1000, 1, 1_000_000, 700_000, 0],
+  ])(
+    '%s: at %d/s with burst %d, polled every %d us %d times, it admits %d, and %d are left',
+    (_, rate, burst, everyUs, polls, admitted, left, nowMs = 0) => {
       const clock = ManualClock.create({ nowMs });
-      const bucket = TokenBucket.create({ rate: 1e6, burst: 10, clock });
-      expect(bucket.consumeOrDrain(99)).toBe(10);
-      expect(polled(bucket, clock, 0.5, 400_000)).toBe(200_000);
-      expect(bucket.balance()).toBe(0);
-    }
-  });
+      const bucket = TokenBucket.create({ rate, burst, clock });
+      expect(bucket.consumeOrDrain(1e9)).toBe(burst);
+      let got = 0;
+      for (let i = 1; i <= polls; i++) {
+        clock.set(nowMs + (i * everyUs) / 1000);
+        if (bucket.tryConsume()) got++;
+      }
+      expect([got, bucket.balance()]).toEqual([admitted, left]);
+    },
+  );
 
   // https://github.com/facebook/folly/issues/2430
   test('a bucket of rate 0.0001 is full right after creation, however short the uptime', () => {
@@ -222,6 +164,15 @@ describe('unlike folly::TokenBucket', () => {
       const bucket = TokenBucket.create({ rate: 0.0001, burst: 1, clock });
       expect(bucket.acquire(1)).toBe(0);
       expect(bucket.acquire(1)).toBe(10_000_000);
+    }
+  });
+
+  test('the first call on a bucket of rate 1e9 gets its whole burst', () => {
+    for (const nowMs of [0, BOOTED_MS]) {
+      const clock = ManualClock.create({ nowMs });
+      const bucket = TokenBucket.create({ rate: 1e9, burst: 100_000, clock });
+      expect(bucket.consumeOrDrain(1e6)).toBe(100_000);
+      expect(bucket.consumeOrDrain(1e6)).toBe(0);
     }
   });
 
@@ -249,40 +200,6 @@ describe('unlike folly::TokenBucket', () => {
       expect(admitted).toBe(allowed(rate, burst, clock.now()));
     }
     expect(clock.nowMs / 86_400_000).toBeGreaterThan(30);
-  });
-});
-
-// Taf's TokenBucket counts whole microseconds and whole tokens, and drops the fractions.
-describe("unlike Taf's TokenBucket", () => {
-  test('polled every 1.5 ms at 1000/s for 15 s it admits 10,000 of 10,000 asked', () => {
-    const clock = ManualClock.create();
-    const bucket = TokenBucket.create({ rate: 1000, burst: 10, initial: 0, clock });
-    expect(polled(bucket, clock, 1500, 10_000)).toBe(10_000);
-    expect(clock.nowMs).toBe(15_000);
-  });
-
-  test('polled every 0.7 ms at 1000/s it admits 1000/s, to the token', () => {
-    const clock = ManualClock.create();
-    const bucket = TokenBucket.create({ rate: 1000, burst: 10, initial: 0, clock });
-    // 21,000 polls are 14.7 s.
-    expect(polled(bucket, clock, 700, 21_000)).toBe(14_700);
-  });
-
-  test('the first call on a bucket of rate 1e9 gets its whole burst', () => {
-    for (const nowMs of [0, 1705509033000]) {
-      const clock = ManualClock.create({ nowMs });
-      const bucket = TokenBucket.create({ rate: 1e9, burst: 100_000, clock });
-      expect(bucket.consumeOrDrain(1e6)).toBe(100_000);
-      expect(bucket.consumeOrDrain(1e6)).toBe(0);
-    }
-  });
-
-  test('a million calls at 700,000/s gain no microsecond', () => {
-    const clock = ManualClock.create();
-    const bucket = TokenBucket.create({ rate: 700_000, burst: 1000, clock });
-    bucket.consumeOrDrain(1000);
-    expect(polled(bucket, clock, 1, 1_000_000)).toBe(700_000);
-    expect(bucket.tryConsume()).toBe(false);
   });
 });
 

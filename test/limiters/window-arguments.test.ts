@@ -199,7 +199,7 @@ describe.each(WINDOW_KERNELS)(
       const at = (limiter.handle.offset + CELL.word) / 8;
       const ring = (limiter.handle.offset + WINDOW.ring) / 8;
       let seed = 1n;
-      for (let i = 0; i < part(5_000, 1_000); i++) {
+      for (let i = 0; i < part(5_000, 400); i++) {
         seed = BigInt.asUintN(64, seed * 6364136223846793005n + 1442695040888963407n);
         // Random bits, few bits or nearly all.
         const shifted = seed >> BigInt(i % 64);

@@ -120,7 +120,7 @@ describe.each(WINDOW_KERNELS)(
           }
         },
       );
-      fc.assert(property, { numRuns: part(kind === 'fixed-window' ? 1_000 : 600, 100) });
+      fc.assert(property, { numRuns: part(kind === 'fixed-window' ? 1_000 : 600, 40) });
     });
   },
 );

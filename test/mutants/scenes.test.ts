@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ManualClock } from '../../src/index.ts';
 import { KINDS } from '../support/kinds.ts';
-import { SEED, SHARE } from '../support/random.ts';
+import { IN_FULL, SEED, SHARE } from '../support/random.ts';
 import { LARGE_SCENES, recordKind, SCENES, SCENES_OF } from './scenes.ts';
 import { shipped, stepped } from './targets.ts';
 import { Trial } from './trial.ts';
@@ -25,7 +25,7 @@ const PLAYED = Object.keys({ ...SCENES, ...LARGE_SCENES }).filter(
 );
 
 describe.each([
-  ['as they are shipped', shipped('wasm'), shipped('atomics'), 4, false],
+  ['as they are shipped', shipped('wasm'), shipped('atomics'), IN_FULL ? 4 : 1, false],
   // What can stop is compiled without saturating conversions, so it traps where the shipped engine
   // converts a torn number, whose record a stopped thread reads after others have written it twice.
   ['stopped and killed between accesses', stepped('atomics'), stepped('wasm'), 1, true],

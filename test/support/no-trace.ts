@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, vi } from 'vitest';
 import { wasmMemories } from '../../src/memory/shared-memory.ts';
 import { collectUntil } from './collect.ts';
+import { endResting } from './crew.ts';
 
 // Test files share a process: what one leaves behind there decides how the next one ends.
 
@@ -49,7 +50,8 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-afterAll(() => {
+afterAll(async () => {
+  await endResting();
   vi.restoreAllMocks();
   const after = shared();
   const names = new Set([...before.keys(), ...after.keys()]);

@@ -11,8 +11,13 @@ export interface Member {
   readonly size: number;
   /** The gate at which the threads meet. */
   readonly gate: SharedArrayBuffer;
-  /** Which of the script's jobs the thread does. */
-  readonly name?: string;
+}
+
+/** What a crew asks of each thread. */
+export interface Order<Job = unknown> {
+  /** Which of the script's jobs it is, if there are several. */
+  readonly name: string;
+  readonly job: Job;
 }
 
 /** Resolves a job. `meet` blocks until all threads of the crew are there; each calls it as often. */
@@ -24,6 +29,19 @@ export type Work<Job = never, Result = unknown> = (
 
 /** A crew thread's loop: runs each job it receives and answers with the result. */
 export function serve<Job, Result>(work: Work<Job, Result>): void {
+  serveBy(() => work as Work<never, Result>);
+}
+
+/** The same, of whichever of these jobs the crew is for. */
+export function serveOneOf(jobs: Readonly<Record<string, Work>>): void {
+  serveBy((name) => {
+    const work = jobs[name];
+    if (work === undefined) throw new Error(`no thread does ${name}`);
+    return work;
+  });
+}
+
+function serveBy<Result>(workOf: (name: string) => Work<never, Result>): void {
   const { me, size, gate } = workerData as Member;
   const start = new Gate(gate);
   let meetings = 0;
@@ -31,22 +49,14 @@ export function serve<Job, Result>(work: Work<Job, Result>): void {
     start.arrive();
     start.await(++meetings * size);
   };
-  parentPort?.on('message', async (job: Job) => {
+  parentPort?.on('message', async ({ name, job }: Order<never>) => {
     let answer: Answer<Result>;
     try {
-      answer = { done: await work(job, me, meet) };
+      answer = { done: await workOf(name)(job, me, meet) };
     } catch (error) {
       answer = { failed: inspect(error) };
     }
     parentPort?.postMessage(answer);
   });
   parentPort?.postMessage('ready');
-}
-
-/** The same, of the one of these jobs that the crew was started for. */
-export function serveOneOf(jobs: Readonly<Record<string, Work>>): void {
-  const { name = '' } = workerData as Member;
-  const work = jobs[name];
-  if (work === undefined) throw new Error(`no thread does ${name}`);
-  serve(work);
 }
