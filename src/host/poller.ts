@@ -1,3 +1,4 @@
+import { Worker } from 'node:worker_threads';
 import {
   REGION_FILE,
   WATCH,
@@ -7,7 +8,7 @@ import {
   WATCHES,
 } from '../memory/layout.ts';
 import { sharedBytes } from '../memory/shared-memory.ts';
-import { startThread } from './threads.ts';
+import { startThread } from '../time/background-thread.ts';
 import type { Poller } from './watched-poll-set.ts';
 
 /** Between two looks. Including the time to wake two threads, a change is noticed within 25 ms. */
@@ -34,9 +35,7 @@ interface PollerData {
 /**
  * Blocks, and looks at the count of events fired every few milliseconds. If any event has fired, or a watch
  * was added, it looks at the words of the list and notifies those that have changed, because
- * another process that changes a word cannot notify this one. The thread runs this function's
- * source text. Invariant: it uses only its arguments and globals, and contains no function, because
- * bundlers that keep names would wrap that in a call to a helper.
+ * another process that changes a word cannot notify this one. Run as {@link programOf} says.
  */
 function poll({ buffer, list }: PollerData, layout: typeof LAYOUT): void {
   const { head, watch, watchBytes, everyMs } = layout;
@@ -77,7 +76,7 @@ export class PollerThread implements Poller {
   constructor(buffer: SharedArrayBuffer) {
     const data: PollerData = { buffer, list: this.#list.buffer };
     try {
-      startThread('zerotime poller', poll, data, LAYOUT);
+      startThread({ Worker }, 'zerotime poller', poll, data, LAYOUT);
     } catch {
       // For example, the permission model forbids threads.
     }

@@ -1,4 +1,4 @@
-import { createPollSetsBy, onTimer, PollSet, type Waiting } from '../memory/event.ts';
+import { createPollSetsBy, PollSet, type Waiting } from '../memory/event.ts';
 import { timers } from '../memory/runtime.ts';
 
 /** Waits longer than this are worth a poller. */
@@ -75,7 +75,7 @@ class WatchedPollSet extends PollSet {
     const sinceMs = this.#sinceMs;
     if (this.events.size === 0) {
       this.#isIdle = true;
-      if (this.#pollers.size > 0) onTimer(IDLE_MS, () => this.#rest(sinceMs));
+      if (this.#pollers.size > 0) timers.start(() => this.#rest(sinceMs), IDLE_MS, false);
       return;
     }
     const nowMs = timers.nowMs();

@@ -118,7 +118,7 @@ export class SharedEvent {
     if (this.#isWatching) return;
     this.#isWatching = true;
     if (Atomics.waitAsync === undefined) {
-      timers.start(this.#look, POLL_MS);
+      timers.start(this.#look, POLL_MS, false);
       return;
     }
     this.#value = value;
@@ -169,12 +169,6 @@ export interface Waiting {
   endStaleWait(): boolean;
 }
 
-/** Starts a timer that does not keep the event loop alive. */
-export function onTimer(ms: number, action: () => void): void {
-  const timer: { unref?(): void } | number = timers.start(action, ms);
-  if (typeof timer === 'object') timer.unref?.();
-}
-
 /**
  * The waiting events of this thread with the same period. It looks at all of them once per period.
  */
@@ -214,9 +208,10 @@ export class PollSet {
   #lookAfter(afterMs: number): void {
     const plan = { afterMs };
     this.#plan = plan;
-    onTimer(afterMs, () => {
+    const look = () => {
       if (this.#plan === plan) this.#look();
-    });
+    };
+    timers.start(look, afterMs, false);
   }
 
   #look(): void {

@@ -1,8 +1,8 @@
-import type * as WorkerThreads from 'node:worker_threads';
+import type { getEnvironmentData, setEnvironmentData } from 'node:worker_threads';
 import { ALARM, ALARM_BOARD, ALARM_BYTES } from '../memory/layout.ts';
 import { nodeModule } from '../memory/runtime.ts';
 import { AlarmBoard } from './alarm-board.ts';
-import { lowerTimerSlack } from './precise.ts';
+import { startThread, type Threads } from './background-thread.ts';
 
 /** The data that an alarm thread starts with. */
 export interface AlarmThread {
@@ -21,9 +21,8 @@ export interface AlarmLayout {
 
 /**
  * Blocks until the earliest alarm of a board is due, rings all that are due, and repeats. Returns
- * when no alarm was set for some time, or when another thread has taken over. The thread runs this
- * function's source text. Invariant: it uses only its arguments and globals, and contains no
- * function, because bundlers that keep names would wrap that in a call to a helper.
+ * when no alarm was set for some time, or when another thread has taken over. Run as
+ * {@link programOf} says.
  */
 export function runAlarms({ buffer, id }: AlarmThread, layout: AlarmLayout): void {
   const { board, alarm, alarmBytes, idleMs } = layout;
@@ -92,11 +91,16 @@ const LAYOUT: AlarmLayout = {
   idleMs: 10_000,
 };
 
+interface NodeThreads extends Threads {
+  readonly getEnvironmentData: typeof getEnvironmentData;
+  readonly setEnvironmentData: typeof setEnvironmentData;
+}
+
 /** Node.js only: other runtimes lack parts of its threads that alarms need. */
-function nodeThreads(): typeof WorkerThreads | undefined {
+function nodeThreads(): NodeThreads | undefined {
   const { bun, deno } = globalThis.process?.versions ?? {};
   if (bun !== undefined || deno !== undefined || Atomics.waitAsync === undefined) return undefined;
-  return nodeModule<typeof WorkerThreads>('worker_threads');
+  return nodeModule<NodeThreads>('worker_threads');
 }
 
 /**
@@ -122,19 +126,11 @@ export function startAlarmThread(board: AlarmBoard, id: number, onFail: () => vo
     retire();
     onFail();
   };
-  const program = `(${lowerTimerSlack})(require('node:fs'));(${runAlarms})(require('node:worker_threads').workerData, ${JSON.stringify(LAYOUT)})`;
   try {
-    const threads = nodeModule<typeof WorkerThreads>('worker_threads');
+    const threads = nodeThreads();
     if (threads === undefined) throw new Error('there are no threads');
-    const worker = new threads.Worker(program, {
-      eval: true,
-      workerData: { buffer: board.buffer, id },
-      // Ignore the process's options, including NODE_OPTIONS: it needs no loader or debugger.
-      execArgv: [],
-      env: {},
-      name: 'zerotime alarms',
-    });
-    worker.unref();
+    const data = { buffer: board.buffer, id };
+    const worker = startThread(threads, 'zerotime alarms', runAlarms, data, LAYOUT, true);
     worker.once('error', fail);
     worker.once('exit', retire);
   } catch {

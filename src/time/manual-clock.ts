@@ -12,11 +12,11 @@ import {
   REGION_CLOCK_BYTES,
 } from '../memory/layout.ts';
 import { namesOf, type Region } from '../memory/region.ts';
+import { timers } from '../memory/runtime.ts';
 import { addDouble, loadDouble, storeDouble } from '../memory/shared-double.ts';
 import { isShared, sharedBytes } from '../memory/shared-memory.ts';
 import { checkMade, checkNumber, shown } from '../options.ts';
 import type { BlockingSleepOptions, Clock, ClockHandle, SleepOptions } from './clock.ts';
-import { LoopHold } from './event-loop.ts';
 import { onAbort } from './on-abort.ts';
 
 /** The memory of a manual clock: byte offsets in a buffer. */
@@ -61,6 +61,9 @@ interface Sleeper {
   readonly wake: () => void;
 }
 
+/** Period of the timer that keeps the event loop alive; it does nothing when it fires. */
+const KEEP_ALIVE_MS = 2 ** 30;
+
 /** This thread's async sleepers on a clock that is moved by hand. */
 class ManualSleepers {
   /** Fires whenever the time changes. */
@@ -68,7 +71,9 @@ class ManualSleepers {
   readonly #now: () => number;
   readonly #sleepers = new Set<Sleeper>();
   #cancelLook: (() => void) | undefined;
-  readonly #loop = new LoopHold();
+  /** How many sleepers keep the event loop alive, and the timer that does so for all of them. */
+  #refs = 0;
+  #timer: ReturnType<typeof timers.repeat> | undefined;
 
   constructor(moves: SharedEvent, now: () => number) {
     this.#moves = moves;
@@ -99,7 +104,7 @@ class ManualSleepers {
       };
       const sleeper: Sleeper = { untilUs, ref, wake };
       this.#sleepers.add(sleeper);
-      if (ref) this.#loop.take();
+      if (ref) this.#addRefs(1);
       if (this.#cancelLook === undefined) this.#look();
     });
   }
@@ -119,7 +124,16 @@ class ManualSleepers {
   }
 
   #remove(sleeper: Sleeper): void {
-    if (this.#sleepers.delete(sleeper) && sleeper.ref) this.#loop.release();
+    if (this.#sleepers.delete(sleeper) && sleeper.ref) this.#addRefs(-1);
+  }
+
+  #addRefs(more: 1 | -1): void {
+    this.#refs += more;
+    if (this.#refs > 0) this.#timer ??= timers.repeat(() => undefined, KEEP_ALIVE_MS);
+    else {
+      timers.stop(this.#timer);
+      this.#timer = undefined;
+    }
   }
 
   #restIfAlone(): void {

@@ -1,9 +1,8 @@
 import { type Alarm, block } from '../memory/event.ts';
-import { timers } from '../memory/runtime.ts';
+import { nextTurn, timers } from '../memory/runtime.ts';
 import { sharedBytes } from '../memory/shared-memory.ts';
 import { Alarms } from './alarms.ts';
 import type { BlockingSleepOptions, Clock, ClockHandle, Precision, SleepOptions } from './clock.ts';
-import { nextTurn } from './event-loop.ts';
 import { onAbort } from './on-abort.ts';
 import { hasLowTimerSlack, isPreciseByDefault, preciseByDefault } from './precise.ts';
 
@@ -96,9 +95,7 @@ export function sleep(
 }
 
 function onTimer(look: () => void, ms: number, ref: boolean): () => void {
-  const timer = timers.start(look, Math.min(Math.max(ms, 1), MAX_TIMEOUT_MS));
-  // In browsers a timer is a number.
-  if (!ref) (timer as { unref?(): void }).unref?.();
+  const timer = timers.start(look, Math.min(Math.max(ms, 1), MAX_TIMEOUT_MS), ref);
   return () => timers.stop(timer);
 }
 

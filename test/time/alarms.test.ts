@@ -8,7 +8,7 @@ import { settled } from '../support/settled.ts';
 /** Lets alarms use the timers of vitest. */
 function fakeTimers(): void {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  vi.spyOn(timers, 'start').mockImplementation((...given) => setTimeout(...given));
+  vi.spyOn(timers, 'start').mockImplementation((action, ms) => setTimeout(action, ms));
   vi.spyOn(timers, 'stop').mockImplementation((timer) => clearTimeout(timer));
 }
 

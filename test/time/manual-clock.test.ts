@@ -11,14 +11,14 @@ const timerCount = () => running.size;
 
 beforeEach(() => {
   running.clear();
-  const { repeat, stopRepeating } = timers;
+  const { repeat, stop } = timers;
   vi.spyOn(timers, 'repeat').mockImplementation((...given) => {
     const timer = repeat(...given);
     running.add(timer);
     return timer;
   });
-  vi.spyOn(timers, 'stopRepeating').mockImplementation((timer) => {
-    stopRepeating(timer);
+  vi.spyOn(timers, 'stop').mockImplementation((timer) => {
+    stop(timer);
     running.delete(timer);
   });
 });
