@@ -75,6 +75,6 @@ export type ClockHandle =
       readonly name: 'manual' | 'ticker';
       /** The clock's memory, shared rather than copied. */
       readonly buffer: SharedArrayBuffer;
-      /** The place of a manual clock that lies in a region. */
+      /** Byte offset of a manual clock in its memory. */
       readonly offset?: number | undefined;
     };

@@ -1,59 +1,16 @@
 import { HandleError } from '../errors.ts';
 import { checkOptions } from '../known-options.ts';
-import { allocateCell, isKind, newNonce, publishCell } from '../memory/cell.ts';
+import { allocateCell, type CellPlace, isKind, nonceOf, publishCell } from '../memory/cell.ts';
 import { block, isOff, SharedEvent } from '../memory/event.ts';
 import { readFields } from '../memory/handle.ts';
-import {
-  CELL,
-  CLOCK_KIND,
-  MANUAL_CLOCK,
-  MANUAL_CLOCK_BYTES,
-  REGION_CLOCK,
-  REGION_CLOCK_BYTES,
-} from '../memory/layout.ts';
-import { namesOf, type Region } from '../memory/region.ts';
+import { CLOCK_KIND, MANUAL_CLOCK, MANUAL_CLOCK_BYTES } from '../memory/layout.ts';
+import { namesOf, Region } from '../memory/region.ts';
 import { timers } from '../memory/runtime.ts';
 import { addDouble, loadDouble, storeDouble } from '../memory/shared-double.ts';
-import { isShared, sharedBytes } from '../memory/shared-memory.ts';
+import { MIN_BYTES, sharedBytes } from '../memory/shared-memory.ts';
 import { checkMade, checkNumber, shown } from '../options.ts';
 import type { BlockingSleepOptions, Clock, ClockHandle, SleepOptions } from './clock.ts';
 import { onAbort } from './on-abort.ts';
-
-/** The memory of a manual clock: byte offsets in a buffer. */
-export interface ClockPlace {
-  readonly buffer: SharedArrayBuffer;
-  readonly now: number;
-  readonly moves: number;
-  readonly nonce: number;
-  /** Its cell, if it is in a region. */
-  readonly offset?: number;
-  /** In a region of several processes, how often sleepers look at it, in milliseconds. */
-  readonly lookMs?: number;
-  /** The count of events fired in such a region. */
-  readonly fired?: Int32Array<SharedArrayBuffer> | undefined;
-}
-
-/** The place of a clock in a region. */
-function clockPlaceAt(region: Region, offset: unknown): ClockPlace {
-  if (typeof offset !== 'number' || !isKind(region, offset, CLOCK_KIND)) {
-    throw new HandleError('ERR_HANDLE_INVALID', "no clock is at the handle's offset");
-  }
-  const { buffer, lookMs, fired } = region;
-  const [now, moves] = [offset + REGION_CLOCK.now, offset + REGION_CLOCK.moves];
-  return { buffer, now, moves, nonce: offset + CELL.nonce, lookMs, fired, offset };
-}
-
-/** The cell of the clock with a name, which `start` initializes if it is new. */
-function openClockCell(region: Region, name: string, start: (cell: number) => void): number {
-  const { cell } = namesOf(region).named(region, name, () => {
-    const place = allocateCell(region, REGION_CLOCK_BYTES, false);
-    publishCell(place, 'manual-clock');
-    start(place.offset);
-    return { cell: place.offset, clock: 0 };
-  });
-  if (isKind(region, cell, CLOCK_KIND)) return cell;
-  throw new HandleError('ERR_NAME_MISMATCH', `${shown(name)} is a limiter's name`);
-}
 
 interface Sleeper {
   readonly untilUs: number;
@@ -165,7 +122,7 @@ export class ManualClock implements Clock {
   readonly name = 'manual';
   /** @internal */
   readonly nonce: number;
-  readonly #place: ClockPlace;
+  readonly #place: CellPlace;
   readonly #now: BigInt64Array<SharedArrayBuffer>;
   /** The same eight bytes. */
   readonly #float: Float64Array<SharedArrayBuffer>;
@@ -175,13 +132,14 @@ export class ManualClock implements Clock {
   readonly #moves: SharedEvent;
   readonly #sleepers: ManualSleepers;
 
-  private constructor(place: ClockPlace) {
-    const { buffer, now, moves, nonce } = checkMade(new.target, place, 'moves');
+  private constructor(place: CellPlace) {
+    const { region, offset } = checkMade(new.target, place, 'offset');
+    const { buffer } = region;
     this.#place = place;
-    this.nonce = new Int32Array(buffer, nonce, 1)[0] as number; // it has one element
-    this.#now = new BigInt64Array(buffer, now, 1);
-    this.#float = new Float64Array(buffer, now, 1);
-    this.#moves = new SharedEvent(new Int32Array(buffer, moves, 1), 0, place);
+    this.nonce = nonceOf(place);
+    this.#now = new BigInt64Array(buffer, offset + MANUAL_CLOCK.now, 1);
+    this.#float = new Float64Array(buffer, offset + MANUAL_CLOCK.now, 1);
+    this.#moves = new SharedEvent(region.i32, (offset + MANUAL_CLOCK.moves) >> 2, region);
     this.#sleepers = new ManualSleepers(this.#moves, () => this.now());
   }
 
@@ -192,9 +150,14 @@ export class ManualClock implements Clock {
    */
   static create(options: { readonly nowMs?: number } = {}): ManualClock {
     const { nowMs = 0 } = checkOptions(options, { nowMs: true });
-    const buffer = sharedBytes(MANUAL_CLOCK_BYTES);
-    new Int32Array(buffer, MANUAL_CLOCK.nonce, 1)[0] = newNonce();
-    const clock = new ManualClock({ ...MANUAL_CLOCK, buffer });
+    return ManualClock.allocate(Region.over(sharedBytes(MIN_BYTES)), nowMs);
+  }
+
+  /** Creates a clock in a region. @internal */
+  static allocate(region: Region, nowMs: number): ManualClock {
+    const place = allocateCell(region, MANUAL_CLOCK_BYTES, false);
+    publishCell(place, 'manual-clock');
+    const clock = new ManualClock(place);
     clock.set(nowMs);
     return clock;
   }
@@ -217,19 +180,26 @@ export class ManualClock implements Clock {
     options: { readonly nowMs?: number } = {},
   ): ManualClock {
     const { nowMs = 0 } = checkOptions(options, { nowMs: true });
-    const start = (cell: number) => ManualClock.at(region, cell).set(nowMs);
-    return ManualClock.at(region, openClockCell(region, name, start));
+    const { cell } = namesOf(region).named(region, name, () => {
+      const { offset } = ManualClock.allocate(region, nowMs).#place;
+      return { cell: offset, clock: 0 };
+    });
+    if (isKind(region, cell, CLOCK_KIND)) return ManualClock.at(region, cell);
+    throw new HandleError('ERR_NAME_MISMATCH', `${shown(name)} is a limiter's name`);
   }
 
   /** The clock in a cell of a region. @internal */
   static at(region: Region, offset: unknown): ManualClock {
-    return new ManualClock(clockPlaceAt(region, offset));
+    if (typeof offset !== 'number' || !isKind(region, offset, CLOCK_KIND)) {
+      throw new HandleError('ERR_HANDLE_INVALID', "no clock is at the handle's offset");
+    }
+    return new ManualClock({ region, offset, bytes: MANUAL_CLOCK_BYTES });
   }
 
   /** Its cell in a region; undefined if it is not in that region. @internal */
   cellIn(region: Region): number | undefined {
-    const { buffer, offset } = this.#place;
-    return buffer === region.buffer ? offset : undefined;
+    const { region: own, offset } = this.#place;
+    return own.buffer === region.buffer ? offset : undefined;
   }
 
   /**
@@ -238,19 +208,16 @@ export class ManualClock implements Clock {
    * @throws HandleError if `handle` is not a manual clock's.
    */
   static attach(handle: ClockHandle): ManualClock {
-    const { name, buffer } = readFields("a clock's handle", handle, 'name', 'buffer');
-    if (name !== 'manual') {
+    const fields = readFields("a clock's handle", handle, 'name', 'buffer', 'offset');
+    if (fields.name !== 'manual') {
       throw new HandleError('ERR_HANDLE_INVALID', "not a manual clock's handle");
     }
-    if (!isShared(buffer) || buffer.byteLength !== MANUAL_CLOCK_BYTES) {
-      throw new HandleError('ERR_HANDLE_INVALID', "the handle has no manual clock's memory");
-    }
-    return new ManualClock({ ...MANUAL_CLOCK, buffer });
+    return ManualClock.at(Region.open(fields.buffer), fields.offset);
   }
 
   get handle(): ClockHandle {
-    const { buffer, offset } = this.#place;
-    return offset === undefined ? { name: 'manual', buffer } : { name: 'manual', buffer, offset };
+    const { region, offset } = this.#place;
+    return { name: 'manual', buffer: region.buffer, offset };
   }
 
   now(): number {
@@ -328,7 +295,7 @@ export class ManualClock implements Clock {
     for (;;) {
       const moves = this.#moves.alarm();
       if (this.now() >= untilUs || isOff(alarm)) return;
-      block(moves, this.#place.lookMs);
+      block(moves, moves.lookMs);
     }
   }
 }

@@ -1,22 +1,18 @@
 /**
- * Shared clocks have their own buffers, outside any region. An empty line on either side keeps
- * other data off the line that threads poll:
- *
- *     manual clock         0 │ now f64 │ moves i32 │ nonce i32 │
- *     ticker clock    line 1 │ now f64 │ periodUs f64 │ beats i32 │ nonce i32 │ - │
- *
- * A manual clock in a region:
+ * The cell of a manual clock:
  *
  *     line 0     │ - │ kind i32 │ nonce i32 │ moves i32 │ - │ now f64 │
+ *
+ * A ticker clock has its own buffer, outside any region. An empty line on either side keeps other
+ * data off the line that threads poll:
+ *
+ *     line 1     │ now f64 │ periodUs f64 │ beats i32 │ nonce i32 │ - │
  */
 import { LINE_BYTES } from './cell.ts';
 
-/** Byte offsets in a manual clock's buffer. */
-export const MANUAL_CLOCK = { now: 0, moves: 8, nonce: 12 } as const;
-export const MANUAL_CLOCK_BYTES = 16;
-/** Byte offsets in the cell of a manual clock in a region. */
-export const REGION_CLOCK = { moves: 16, now: 24 } as const;
-export const REGION_CLOCK_BYTES = LINE_BYTES;
+/** Byte offsets in a manual clock's cell. */
+export const MANUAL_CLOCK = { moves: 16, now: 24 } as const;
+export const MANUAL_CLOCK_BYTES = LINE_BYTES;
 
 /** Byte offsets in a ticker clock's buffer. */
 export const TICKER_CLOCK = {
