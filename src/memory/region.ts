@@ -8,6 +8,7 @@ import {
   REGION_MAGIC,
   REGION_TIME,
   REGION_VERSION,
+  wholeLines,
 } from './layout.ts';
 import {
   allocateMemory,
@@ -228,7 +229,7 @@ class RegionBase {
 
   /** Allocates `bytes` on a line boundary, or returns undefined if there is no room. @internal */
   tryAllocate(bytes: number): number | undefined {
-    const size = Math.ceil(bytes / LINE_BYTES) * LINE_BYTES;
+    const size = wholeLines(bytes);
     for (;;) {
       const used = Atomics.load(this.i32, REGION.used);
       if (used < REGION_HEADER_BYTES || used % LINE_BYTES !== 0) {
