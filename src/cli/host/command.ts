@@ -4,7 +4,7 @@ import { setTimeout as after } from 'node:timers/promises';
 import { Command } from 'commander';
 import { HostRegion } from '../../host/host-region.ts';
 import { platform } from '../../host/native.ts';
-import { removeRegion } from '../../host/removal.ts';
+import { removeRegion } from '../../host/region-header.ts';
 import { withSafeErrors } from '../output.ts';
 import { parseDuration } from '../values.ts';
 import { keysCommand } from './keys.ts';
