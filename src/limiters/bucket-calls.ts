@@ -222,13 +222,13 @@ export abstract class BucketCalls extends TokenCalls implements Part {
   ): Promise<boolean> {
     const { clock, changes } = this;
     for (;;) {
-      const alarm = changes.alarm();
+      const event = changes.observe();
       // Read the clock first: tokens due by then stay due, whatever changes afterwards.
       const nowUs = clock.now();
       const { dueUs } = reservation;
       if (dueUs <= nowUs) return true;
       if (dueUs > deadlineUs) return false;
-      await sleepOrWake(clock, dueUs, options, (wake) => changes.listen(alarm, wake));
+      await sleepOrWake(clock, dueUs, options, (wake) => changes.listen(event, wake));
     }
   }
 
@@ -239,12 +239,12 @@ export abstract class BucketCalls extends TokenCalls implements Part {
     { strict, precise }: Precision,
   ): boolean {
     for (;;) {
-      const alarm = this.changes.alarm();
+      const event = this.changes.observe();
       const nowUs = this.clock.now();
       const { dueUs } = reservation;
       if (dueUs <= nowUs) return true;
       if (dueUs > deadlineUs) return false;
-      sleepOrLook(this.clock, nowUs, dueUs, { strict, precise, alarm });
+      sleepOrLook(this.clock, nowUs, dueUs, { strict, precise, event });
     }
   }
 

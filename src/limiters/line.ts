@@ -174,8 +174,8 @@ export class Line {
   #stay(refusal: Refusal): void {
     this.#retryAtUs = this.#pauses.retryAtUs(refusal, this.#clock.now());
     if (refusal.watch === undefined) return;
-    const { changes, alarm } = refusal.watch;
-    this.#unwatch = changes.listen(alarm, () => {
+    const { changes, observed } = refusal.watch;
+    this.#unwatch = changes.listen(observed, () => {
       this.#retryAtUs = Number.NEGATIVE_INFINITY;
       try {
         this.#plan();

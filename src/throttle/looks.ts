@@ -38,7 +38,7 @@ export class Looks {
 
   /** Looks at the next change of the limit. Call this before reading any due instant. */
   watch(changes: SharedEvent | undefined): void {
-    this.#unwatch ??= changes?.listen(changes.alarm(), () => {
+    this.#unwatch ??= changes?.listen(changes.observe(), () => {
       this.#unwatch = undefined;
       this.#keep(Number.NEGATIVE_INFINITY);
     });

@@ -1,7 +1,7 @@
 import { HandleError } from '../errors.ts';
 import { checkOptions } from '../known-options.ts';
 import { allocateCell, type CellPlace, isKind, nonceOf, publishCell } from '../memory/cell.ts';
-import { block, isOff, SharedEvent } from '../memory/event.ts';
+import { block, hasFired, SharedEvent } from '../memory/event.ts';
 import { readFields } from '../memory/handle.ts';
 import { CLOCK_KIND, MANUAL_CLOCK, MANUAL_CLOCK_BYTES } from '../memory/layout.ts';
 import { namesOf, Region } from '../memory/region.ts';
@@ -68,15 +68,15 @@ class ManualSleepers {
 
   /** Wakes the sleepers that are due, and looks again when the clock moves. */
   #look(): void {
-    // Request the alarm before reading the time, so that no move is missed.
-    const alarm = this.#moves.alarm();
+    // Observe the event before reading the time, so that no move is missed.
+    const event = this.#moves.observe();
     const nowUs = this.#now();
     for (const sleeper of this.#sleepers) {
       if (nowUs < sleeper.untilUs) continue;
       this.#remove(sleeper);
       sleeper.wake();
     }
-    this.#cancelLook = this.#moves.listen(alarm, () => this.#look());
+    this.#cancelLook = this.#moves.listen(event, () => this.#look());
     this.#restIfAlone();
   }
 
@@ -291,10 +291,10 @@ export class ManualClock implements Clock {
     if (this.now() < untilUs) await this.#sleepers.sleep(untilUs, { ref, signal });
   }
 
-  sleepSync(untilUs: number, { alarm }: BlockingSleepOptions = {}): void {
+  sleepSync(untilUs: number, { event }: BlockingSleepOptions = {}): void {
     for (;;) {
-      const moves = this.#moves.alarm();
-      if (this.now() >= untilUs || isOff(alarm)) return;
+      const moves = this.#moves.observe();
+      if (this.now() >= untilUs || hasFired(event)) return;
       block(moves, moves.lookMs);
     }
   }

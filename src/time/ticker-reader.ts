@@ -222,7 +222,7 @@ export class TickerReader implements Clock {
   sleepSync(untilUs: number, options?: BlockingSleepOptions): void {
     this.#system.sleepSync(untilUs, options);
     this.#left = 0;
-    // An alarm may have ended the sleep early.
+    // An event may have ended the sleep early.
     if (this.#system.now() >= untilUs) this.#reach(untilUs);
   }
 }

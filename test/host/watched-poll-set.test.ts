@@ -50,7 +50,7 @@ async function setUp({ periodMs = PERIOD_MS, room = 10, isAwake = true } = {}) {
   const words = new Int32Array(new SharedArrayBuffer(64));
   const wait = (at: number, wake = () => {}) => {
     const event = new SharedEvent(words, at, { lookMs: periodMs });
-    return event.listen(event.alarm(), wake);
+    return event.listen(event.observe(), wake);
   };
   const { timers } = await import('../../src/memory/runtime.ts');
   const starts = vi.spyOn(timers, 'start');

@@ -66,8 +66,8 @@ export class Buyer {
   /** Starts to give signs of life and to become the leader whenever there is none. */
   stand(): void {
     const { leader } = this.#stock;
-    // Get the alarm before reading the state, so that no ring is missed.
-    const alarm = leader.event.alarm();
+    // Observe the event before reading the state, so that no change is missed.
+    const event = leader.event.observe();
     if (this.#stock.isClosed) {
       // Another thread closed it, or this one its region.
       this.purchases.close();
@@ -83,7 +83,7 @@ export class Buyer {
       if (epoch === undefined) this.onOut();
       else this.#serve(epoch, () => undefined);
     }
-    this.#stopListening = leader.event.listen(alarm, () => this.stand());
+    this.#stopListening = leader.event.listen(event, () => this.stand());
   }
 
   #tellReachable(): void {
@@ -148,7 +148,7 @@ export class Buyer {
     }
   }
 
-  /** Rests until the clock reaches `untilUs`, again after each ring. */
+  /** Rests until the clock reaches `untilUs`, again after each event. */
   async #restUntil(untilUs: number, epoch: number): Promise<void> {
     const { leader } = this.#stock;
     while (this.#clock.now() < untilUs && leader.isHeldBy(epoch)) {
