@@ -4,7 +4,7 @@
 //
 // Each folder has a list of what it may import; all else is an error: npm packages and node:
 // builtins too, so that the core runs wherever SharedArrayBuffer does. Imports of types count.
-// The one exception is node:worker_threads: the files that start a ticker's thread and the alarm thread
+// The one exception is node:worker_threads: the files that start a ticker's thread and the timer thread
 // load it, when they are asked to.
 
 import { allExtensions } from 'dependency-cruiser';
@@ -20,7 +20,7 @@ const MEMORY = '^src/memory/';
 const KERNEL = '^src/kernel/';
 const ENGINE = '^src/kernel/engine/';
 const TIME = '^src/time/';
-const THREAD_STARTERS = '^src/time/(alarm|ticker)-thread\\.ts$';
+const THREAD_STARTERS = '^src/time/(timer|background)-thread\\.ts$';
 const LIMITERS = '^src/limiters/';
 const INDEX = '^src/index\\.ts$';
 const KEYED = '^src/keyed\\.ts$';

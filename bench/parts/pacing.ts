@@ -130,7 +130,7 @@ async function staleness(periodMs: number, ms: number): Promise<Measured> {
 export async function benchPacing({ pacingMs }: Settings): Promise<Section> {
   const strict = { strict: true };
   const ms = pacingMs / 2;
-  // The alarm thread starts with the first wait.
+  // The timer thread starts with the first wait.
   await sleeping(300, true, ms);
   const measured: Measured[] = [];
   for (const us of [100, 1000]) measured.push(await blocking(us, ms));

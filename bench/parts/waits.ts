@@ -52,7 +52,7 @@ export async function benchWaits(settings: Settings): Promise<Section> {
     text: `Microseconds from the instant at which a wait was due until the caller continued. On a busy machine,
 a thread that has lost its time slice wakes late, however it waits, which shows from p99 up.
 
-- The alarm thread wakes \`wait\`, up to 250 times a second over time. Here waits follow each other
+- The timer thread wakes \`wait\`, up to 250 times a second over time. Here waits follow each other
   without a pause, so longer ones end by timers of whole milliseconds, and shorter ones take 0.4 ms.
   [Pacing](#pacing) has waits with pauses.
 - \`wait\` with \`strict\` sleeps until 0.15 ms before the instant, and then checks the clock between

@@ -18,7 +18,7 @@ import { type HostLimiter, HostLimiters } from './limiters.ts';
 import { type HostProcess, type HostRecovery, Membership } from './membership.ts';
 import { loadLibc } from './native.ts';
 import { unsupported } from './platform.ts';
-import { PollerThread } from './poller.ts';
+import { PollerThread, pollWith } from './poller.ts';
 import {
   EXISTING,
   fail,
@@ -31,7 +31,6 @@ import {
 } from './region-file.ts';
 import { discard, findOrCreate } from './region-header.ts';
 import { untilThreadEnds } from './threads.ts';
-import { pollWith } from './watched-poll-set.ts';
 
 /** This thread's open regions, by file. */
 const open = new Map<string, HostRegion>();

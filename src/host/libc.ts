@@ -21,12 +21,40 @@ export interface Libc {
 /** PROT_READ | PROT_WRITE, and MAP_SHARED | MAP_FIXED. */
 const MAPPING = { protection: 3, flags: 0x11 } as const;
 
-/** Declares a function of the C library. A last parameter `...` makes it variadic. */
+/**
+ * Declares a function of the C library by koffi's names of types; `memory` is the address of shared
+ * memory. A last parameter `...` makes it variadic.
+ */
 type Declare = (
   name: string,
   result: string,
   parameters: readonly string[],
 ) => (...args: unknown[]) => number;
+
+/** A library that calls the functions of the system. Arguments of 64 bits are BigInts. */
+export interface Binding {
+  readonly name: BindingName;
+  readonly declare: Declare;
+  /** The argument for a parameter of the type `memory`. */
+  readonly addressOf: (memory: SharedArrayBuffer) => unknown;
+}
+
+/** The functions that are the same on all systems. */
+export function commonLibc({
+  name,
+  declare,
+  addressOf,
+}: Binding): Pick<Libc, 'name' | 'map' | 'chmod'> {
+  const addresses = ['memory', 'uint64_t', 'int', 'int', 'int', 'int64_t'];
+  const mmap = declare('mmap', 'int64_t', addresses);
+  const { protection, flags } = MAPPING;
+  return {
+    name,
+    map: (memory, file, bytes) =>
+      mmap(addressOf(memory), BigInt(bytes), protection, flags, file, 0n) !== -1,
+    chmod: declare('fchmod', 'int', ['int', 'int']),
+  };
+}
 
 /** The parts of koffi used here. Its types may be missing. */
 interface Koffi {
@@ -34,30 +62,19 @@ interface Koffi {
   errno(): number;
 }
 
-/** koffi, and the functions common to all systems. */
-export interface KoffiLibc {
-  readonly common: Pick<Libc, 'name' | 'map' | 'chmod'>;
-  readonly declare: Declare;
-  /** The number of the last error. */
-  readonly errno: () => number;
-}
-
-/** @throws the error of `require` if koffi is missing or cannot be loaded. */
-export function openKoffi(): KoffiLibc {
+/**
+ * koffi, which also tells the number of the last error.
+ *
+ * @throws the error of `require` if koffi is missing or cannot be loaded.
+ */
+export function openKoffi(): Binding & { errno(): number } {
   const koffi = require('koffi') as Koffi;
   const libc = koffi.load(null);
-  const addresses = ['void *', 'size_t', 'int', 'int', 'int', 'int64_t'];
-  const mmap = libc.func('mmap', 'intptr_t', addresses);
-  const fchmod = libc.func('fchmod', 'int', ['int', 'int']);
-  const { protection, flags } = MAPPING;
+  const typeOf = (type: string) => (type === 'memory' ? 'void *' : type);
   return {
-    common: {
-      name: 'koffi',
-      map: (memory, file, bytes) =>
-        Number(mmap(new Uint8Array(memory), bytes, protection, flags, file, 0)) !== -1,
-      chmod: (file, mode) => fchmod(file, mode),
-    },
-    declare: (...declaration) => libc.func(...declaration),
+    name: 'koffi',
+    declare: (name, result, parameters) => libc.func(name, result, parameters.map(typeOf)),
+    addressOf: (memory) => new Uint8Array(memory),
     errno: () => koffi.errno(),
   };
 }
@@ -75,28 +92,29 @@ interface NodeFfi {
   getRawPointer(source: SharedArrayBuffer): bigint;
 }
 
+/** The types of `node:ffi` by those of koffi. */
+const NODE_TYPES: Readonly<Record<string, string>> = {
+  int: 'int32',
+  int64_t: 'int64',
+  uint64_t: 'uint64',
+  memory: 'uint64',
+  'void *': 'pointer',
+};
+
 /** Loads `node:ffi`; undefined if this Node.js has none. Throws if it must not be used. */
-export function loadNodeFfi(): Libc | undefined {
+export function openNodeFfi(): Binding | undefined {
   const ffi = findNodeFfi();
   if (ffi === undefined) return undefined;
   const libc = new ffi.DynamicLibrary(null);
-  const load = (name: string, result: string, ...parameters: string[]) =>
-    libc.getFunction(name, { arguments: parameters, return: result });
-  const addresses = ['uint64', 'uint64', 'int32', 'int32', 'int32', 'int64'];
-  const mmap = load('mmap', 'int64', ...addresses);
-  const fallocate = load('posix_fallocate', 'int32', 'int32', 'int64', 'int64');
-  const fcntl = load('fcntl', 'int32', 'int32', 'int32', 'pointer');
-  const fchmod = load('fchmod', 'int32', 'int32', 'int32');
-  const { protection, flags } = MAPPING;
+  const typeOf = (type: string) => NODE_TYPES[type] ?? type;
   return {
     name: 'node:ffi',
-    map(memory, file, bytes) {
-      const address = ffi.getRawPointer(memory);
-      return mmap(address, BigInt(bytes), protection, flags, file, 0n) === address;
+    declare: (name, result, parameters) => {
+      const signature = { arguments: parameters.map(typeOf), return: typeOf(result) };
+      const call = libc.getFunction(name, signature);
+      return (...args) => Number(call(...args));
     },
-    chmod: (file, mode) => Number(fchmod(file, mode)),
-    allocate: (file, at, bytes) => Number(fallocate(file, BigInt(at), BigInt(bytes))),
-    lock: (file, command, flock) => Number(fcntl(file, command, flock)),
+    addressOf: (memory) => ffi.getRawPointer(memory),
   };
 }
 

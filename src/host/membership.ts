@@ -75,8 +75,7 @@ export class Membership {
     Atomics.store(region.i32, (at + PROCESS.pid) >> 2, process.pid);
     // A process that takes the place of a killed one may need its permits at once.
     this.#recoverEnded();
-    this.#timer = timers.repeat(() => this.#recoverEnded(), RECOVERY_MS);
-    this.#timer.unref();
+    this.#timer = timers.repeat(() => this.#recoverEnded(), RECOVERY_MS, false);
   }
 
   #at(entry: number): number {
@@ -156,7 +155,7 @@ export class Membership {
 
   /** Ends the recovery, and releases what this thread holds and its entry. */
   leave(): void {
-    timers.stopRepeating(this.#timer);
+    timers.stop(this.#timer);
     try {
       noteTime(this.#region, this.#entries);
       recoverProcess(this.#region, this.#own);

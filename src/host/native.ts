@@ -1,10 +1,8 @@
 import { constants } from 'node:os';
 import type { HandleError } from '../errors.ts';
 import { checkPeer } from '../peers.ts';
-import { darwin } from './darwin.ts';
-import type { BindingName, Libc } from './libc.ts';
-import { linux } from './linux.ts';
-import { forbiddenToRead, type Platform, unsupported } from './platform.ts';
+import { type Binding, type BindingName, type Libc, openKoffi, openNodeFfi } from './libc.ts';
+import { darwin, forbiddenToRead, linux, type Platform, unsupported } from './platform.ts';
 
 /** The platform of this process. Others than these two are rejected before it is used. */
 export const platform: Platform = process.platform === 'darwin' ? darwin : linux;
@@ -27,7 +25,7 @@ export function loadLibc(asked?: BindingName): Libc {
   }
   const ffi = asked === 'koffi' ? undefined : nodeFfi();
   if (ffi === undefined && asked === 'node:ffi') throw withoutNodeFfi();
-  loaded = ffi ?? koffi();
+  loaded = platform.libcOf(ffi ?? koffi());
   return loaded;
 }
 
@@ -36,9 +34,9 @@ function denied(flag: string, cause: unknown): HandleError {
 }
 
 /** Undefined if this Node.js has no `node:ffi`, or if it cannot call all functions of the system. */
-function nodeFfi(): Libc | undefined {
+function nodeFfi(): Binding | undefined {
   try {
-    return platform.loadNodeFfi?.();
+    return platform.hasNodeFfi ? openNodeFfi() : undefined;
   } catch (cause) {
     // Node.js has node:ffi, but the permission model forbids it.
     throw denied('--allow-ffi', cause);
@@ -47,7 +45,7 @@ function nodeFfi(): Libc | undefined {
 
 function withoutNodeFfi(): HandleError {
   return unsupported(
-    platform.loadNodeFfi === undefined
+    !platform.hasNodeFfi
       ? 'node:ffi cannot call fcntl on macOS, which takes a variable number of arguments: install ' +
           'koffi, and leave out the option binding'
       : `this Node.js (${process.version}) has no node:ffi, which came with 26.1: ` +
@@ -55,10 +53,10 @@ function withoutNodeFfi(): HandleError {
   );
 }
 
-function koffi(): Libc {
+function koffi(): Binding {
   checkPeer('zerotime/host', 'koffi');
   try {
-    return platform.loadKoffi();
+    return openKoffi();
   } catch (cause) {
     const { code, message, resource } = cause as NodeJS.ErrnoException & { resource?: string };
     if (code === 'ERR_DLOPEN_DISABLED') throw denied('--allow-addons, without --no-addons', cause);

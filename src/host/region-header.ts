@@ -3,6 +3,8 @@ import { constants } from 'node:os';
 import type { HandleError } from '../errors.ts';
 import {
   BOOT_BYTES,
+  PROCESS,
+  PROCESS_BYTES,
   PROCESS_COUNT,
   PROCESSES_BYTES,
   REGION,
@@ -13,12 +15,20 @@ import {
   REGION_VERSION,
 } from '../memory/layout.ts';
 import { PAGE_BYTES } from '../memory/shared-memory.ts';
-import { CREATING, type FileLocks } from './file-locks.ts';
+import { CREATING, ENTRIES, FileLocks } from './file-locks.ts';
 import { DEFAULT_BYTES } from './host-options.ts';
 import type { Libc } from './libc.ts';
-import { errorName, platform } from './native.ts';
+import { errorName, loadLibc, platform } from './native.ts';
 import type { Machine } from './platform.ts';
-import { fail, isInPlace, type RegionFile, type Wanted } from './region-file.ts';
+import {
+  EXISTING,
+  fail,
+  isInPlace,
+  openFile,
+  pathOf,
+  type RegionFile,
+  type Wanted,
+} from './region-file.ts';
 import { beginTime, continueTime } from './region-time.ts';
 
 /** Bytes allocated in one call, which a signal, such as a profiler's, may interrupt. */
@@ -43,6 +53,23 @@ class Header {
   readonly f64 = new Float64Array(this.bytes.buffer);
   readonly boot = new Uint8Array(this.bytes.buffer, REGION_FILE.boot, BOOT_BYTES);
 
+  /** The header in a file; undefined if that is empty. */
+  static read({ descriptor }: RegionFile): Header | undefined {
+    const header = new Header();
+    const read = readSync(descriptor, header.bytes, 0, REGION_HEADER_BYTES, 0);
+    return read === 0 ? undefined : header;
+  }
+
+  /** Whether the file holds a region, of any version. */
+  get hasMagic(): boolean {
+    return this.i32[REGION.magic] === REGION_MAGIC;
+  }
+
+  /** Whether the region was never completed. */
+  get isUnfinished(): boolean {
+    return this.i32[REGION.magic] === REGION_UNFINISHED;
+  }
+
   /** The size of the file. */
   get size(): number {
     return this.i32[REGION.bytes] ?? 0;
@@ -62,21 +89,18 @@ class Header {
 }
 
 /** Returns the header of the region in a file; undefined if it is empty, or incomplete. */
-function readHeader({ path, descriptor }: RegionFile): Header | undefined {
-  const header = new Header();
-  const { bytes: head, i32 } = header;
-  if (readSync(descriptor, head, 0, REGION_HEADER_BYTES, 0) === 0) return undefined;
-  const invalid = (message: string) => fail('ERR_REGION_INVALID', path, message);
-  const magic = i32[REGION.magic];
-  if (magic === REGION_UNFINISHED) return undefined;
-  if (magic !== REGION_MAGIC) throw invalid('holds no zerotime region');
+function readHeader(file: RegionFile): Header | undefined {
+  const header = Header.read(file);
+  if (header === undefined || header.isUnfinished) return undefined;
+  const { i32, size: bytes } = header;
+  const invalid = (message: string) => fail('ERR_REGION_INVALID', file.path, message);
+  if (!header.hasMagic) throw invalid('holds no zerotime region');
   const version = i32[REGION.version];
   if (version !== REGION_VERSION) {
     throw invalid(`has format version ${version}, this is version ${REGION_VERSION}`);
   }
-  const { size: bytes } = header;
   // Check after the header, which is complete only once the file has its size.
-  const { size } = fstatSync(descriptor);
+  const { size } = fstatSync(file.descriptor);
   if (bytes !== size) throw invalid(`was cut: it has ${size} of ${bytes} bytes`);
   if (bytes % PAGE_BYTES !== 0) {
     throw invalid(`has ${bytes} bytes, not a multiple of ${PAGE_BYTES}`);
@@ -161,22 +185,9 @@ export function discard(locks: FileLocks): void {
   if (isFree && isUnfinished(file) && isInPlace(file)) rmSync(file.path);
 }
 
-/** Whether a file holds a region of any version, or an incomplete one. */
-export function isRegion(file: RegionFile): boolean {
-  return isUnfinished(file) || magicOf(file) === REGION_MAGIC;
-}
-
 /** Whether a file is empty, or holds a region that was never completed. */
 function isUnfinished(file: RegionFile): boolean {
-  const magic = magicOf(file);
-  return magic === undefined || magic === REGION_UNFINISHED;
-}
-
-/** Undefined in an empty file. */
-function magicOf({ descriptor }: RegionFile): number | undefined {
-  const { bytes, i32 } = new Header();
-  const read = readSync(descriptor, bytes, 0, REGION_HEADER_BYTES, 0);
-  return read === 0 ? undefined : i32[REGION.magic];
+  return Header.read(file)?.isUnfinished ?? true;
 }
 
 /**
@@ -226,4 +237,61 @@ function allocate(file: RegionFile, libc: Libc, bytes: number, header: Uint8Arra
       throw full(errorName(failure));
     }
   }
+}
+
+/**
+ * Removes the file of a region, even one that cannot be opened, such as a stale or incomplete one.
+ *
+ * @throws HandleError `ERR_HOST_BUSY` if processes have it open, unless `isForced`;
+ * `ERR_REGION_INVALID` if the file holds something else.
+ */
+export function removeRegion(path: string, { isForced }: { readonly isForced: boolean }): void {
+  // Repeats only if another process has just removed the file.
+  while (!tryRemoval(pathOf(path), isForced));
+}
+
+/** Returns false if the file was removed or replaced meanwhile. */
+function tryRemoval(path: string, isForced: boolean): boolean {
+  const file = openFile(path, EXISTING);
+  try {
+    const header = Header.read(file);
+    const isRegion = header === undefined || header.isUnfinished || header.hasMagic;
+    if (!isRegion) throw fail('ERR_REGION_INVALID', path, 'holds no zerotime region');
+    if (!isForced) takeAll(file);
+    if (!isInPlace(file)) return false;
+    rmSync(path);
+    return true;
+  } finally {
+    file.close();
+  }
+}
+
+/** Takes all locks of a region, so that no process can open it. */
+function takeAll(file: RegionFile): void {
+  const locks = new FileLocks(loadLibc(), file);
+  while (!locks.take(CREATING, PROCESS_COUNT + 1)) {
+    if (locks.isTaken(CREATING)) {
+      throw fail('ERR_HOST_BUSY', file.path, 'is being created or removed: try again');
+    }
+    const users = usersOf(locks);
+    if (users.length === 0) continue; // they have just ended
+    const pids = users.filter((pid) => pid !== 0).join(', ');
+    // A process has its entry's lock before and after the entry has its pid.
+    if (pids === '') throw fail('ERR_HOST_BUSY', file.path, 'is being opened or closed: try again');
+    const message = `is open in process ${pids}: end it first, or use --force`;
+    throw fail('ERR_HOST_BUSY', file.path, message);
+  }
+}
+
+/** The pids of the processes that have a region open, by their locks; 0 where none is written. */
+function usersOf(locks: FileLocks): number[] {
+  const { file } = locks;
+  const taken = ENTRIES.filter((entry) => locks.isTaken(entry));
+  const start = Header.read(file)?.i32[REGION.processes] ?? 0;
+  return taken.map((entry) => {
+    const pid = new Int32Array(1);
+    const at = start + entry * PROCESS_BYTES + PROCESS.pid;
+    if (at >= 0) readSync(file.descriptor, pid, 0, pid.byteLength, at);
+    return pid[0] ?? 0;
+  });
 }

@@ -1,26 +1,7 @@
 import { closeSync } from 'node:fs';
 import { isMainThread, Worker } from 'node:worker_threads';
+import { type Load, startThread } from '../time/background-thread.ts';
 import { fail, isOpenIn, OPEN_FLAGS, type RegionFile } from './region-file.ts';
-
-/**
- * Starts a thread that runs a function's source text with its data, its layout, and `require`. It
- * does not keep the process alive.
- *
- * @throws the error of `new Worker`, for example if the permission model forbids threads.
- */
-export function startThread<Data, Layout>(
-  name: string,
-  run: (data: Data, layout: Layout, load: NodeJS.Require) => void,
-  data: Data,
-  layout: Layout,
-): void {
-  const program = `(${run})(require('node:worker_threads').workerData, ${JSON.stringify(layout)}, require)`;
-  // Ignore the process's options, including NODE_OPTIONS: it needs no loader or debugger.
-  const options = { execArgv: [], env: {}, name };
-  const worker = new Worker(program, { eval: true, workerData: data, ...options });
-  worker.unref();
-  worker.once('error', () => undefined);
-}
 
 // Node.js closes the descriptors that a worker opened when the worker ends, which releases their
 // locks, unless the worker was started with `trackUnmanagedFds: false`. Such a worker starts a
@@ -42,16 +23,13 @@ interface Kept {
   readonly words: Int32Array<SharedArrayBuffer>;
 }
 
-/**
- * Opens a file, and closes it on request. The thread runs this function's source text.
- * Invariant: it uses only its arguments and globals, and contains no function.
- */
+/** Opens a file, and closes it on request. Run as {@link programOf} says. */
 function keep(
   { path, flags, words }: Kept,
   { word, state, none }: typeof LAYOUT,
-  load: NodeJS.Require,
+  load: Load,
 ): void {
-  const files: typeof import('node:fs') = load('node:fs');
+  const files = load('node:fs') as typeof import('node:fs');
   let descriptor: number = none;
   try {
     descriptor = files.openSync(path, flags);
@@ -95,7 +73,7 @@ export function untilThreadEnds(file: RegionFile): RegionFile | undefined {
 function startKeeper(file: RegionFile, kept: Kept): void {
   let cause: unknown;
   try {
-    startThread('zerotime keeper', keep, kept, LAYOUT);
+    startThread({ Worker }, 'zerotime keeper', keep, kept, LAYOUT);
     const { words } = kept;
     const isLate = Atomics.wait(words, WORD.state, STATE.starting, TIMEOUT_MS) === 'timed-out';
     if (!isLate) return;

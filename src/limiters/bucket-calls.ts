@@ -229,13 +229,13 @@ export abstract class BucketCalls extends TokenCalls implements Part {
     { strict, precise }: Precision,
   ): boolean {
     for (;;) {
-      const alarm = this.changes.alarm();
+      const event = this.changes.observe();
       // Read the clock first: tokens due by then stay due, whatever changes afterwards.
       const nowUs = this.clock.now();
       const { dueUs } = reservation;
       if (dueUs <= nowUs) return true;
       if (dueUs > deadlineUs) return false;
-      sleepOrLook(this.clock, nowUs, dueUs, { strict, precise, alarm });
+      sleepOrLook(this.clock, nowUs, dueUs, { strict, precise, event });
     }
   }
 

@@ -97,13 +97,13 @@ export class KeyBucket extends BucketCalls {
   ): Promise<boolean> {
     const { clock, changes } = this;
     for (;;) {
-      const alarm = changes.alarm();
+      const event = changes.observe();
       // Read the clock first: tokens due by then stay due, whatever changes afterwards.
       const nowUs = clock.now();
       const { dueUs } = reservation;
       if (dueUs <= nowUs) return true;
       if (dueUs > deadlineUs) return false;
-      await sleepOrWake(clock, dueUs, options, (wake) => changes.listen(alarm, wake));
+      await sleepOrWake(clock, dueUs, options, (wake) => changes.listen(event, wake));
     }
   }
 

@@ -132,8 +132,8 @@ export class Line {
     this.#tried = head;
     this.#retryAtUs = this.#pauses.retryAtUs(refusal, this.#clock.now());
     if (refusal.watch === undefined) return;
-    const { changes, alarm } = refusal.watch;
-    this.#unwatch = changes.listen(alarm, () => {
+    const { changes, observed } = refusal.watch;
+    this.#unwatch = changes.listen(observed, () => {
       this.#tried = undefined;
       try {
         this.#plan();

@@ -18,10 +18,10 @@ import {
 import { named } from '../memory/names.ts';
 import { type Named, type Names, namesOf, Region } from '../memory/region.ts';
 import { checkChoice, checkFlag, shown } from '../options.ts';
-import { shareAlarms } from '../time/alarms.ts';
 import { attachClock, clockIn } from '../time/attach-clock.ts';
 import type { Clock, ClockHandle } from '../time/clock.ts';
 import { ManualClock } from '../time/manual-clock.ts';
+import { sharePreciseTimers } from '../time/precise-timers.ts';
 import { systemClock } from '../time/system-clock.ts';
 import { nameOf } from './refused.ts';
 import type { NamedTerms, Terms } from './terms.ts';
@@ -65,7 +65,7 @@ export function checkShared(options: SharedOptions): {
   stats: boolean;
   kernel: KernelName | undefined;
 } {
-  shareAlarms();
+  sharePreciseTimers();
   const { clock = systemClock, region, kernel } = options;
   if (typeof clock?.now !== 'function' || typeof clock.sleep !== 'function') {
     throw new TypeError(`clock must be a Clock, got ${shown(clock)}`);

@@ -103,7 +103,7 @@ export class PermitQueue {
     let isGranted = false;
     try {
       for (;;) {
-        const alarm = kernel.event.alarm();
+        const event = kernel.event.observe();
         // The timer that does this cannot run while the thread blocks.
         kernel.recoverEnded();
         waiter ??= kernel.join(n);
@@ -115,7 +115,7 @@ export class PermitQueue {
         const nowUs = this.#clock.now();
         if (nowUs >= deadlineUs) return undefined;
         const roomUs = waiter === undefined ? nowUs + NO_ROOM_US : Number.POSITIVE_INFINITY;
-        sleepOrLook(this.#clock, nowUs, Math.min(deadlineUs, dueUs, roomUs), { alarm });
+        sleepOrLook(this.#clock, nowUs, Math.min(deadlineUs, dueUs, roomUs), { event });
       }
     } finally {
       if (waiter && !isGranted && !kernel.leave(waiter)) kernel.release(waiter);
@@ -151,7 +151,7 @@ export class PermitQueue {
   #listen(): void {
     this.#unlisten();
     const { event } = this.#kernel;
-    this.#unlisten = event.listen(event.alarm(), () => {
+    this.#unlisten = event.listen(event.observe(), () => {
       try {
         this.#advance();
       } catch {

@@ -230,7 +230,7 @@ export class ReservationLine {
 
   /** Looks again at the next change. Call this before reading the limit, so that none is missed. */
   #watch(): void {
-    this.#unwatch ??= this.#changes.listen(this.#changes.alarm(), () => {
+    this.#unwatch ??= this.#changes.listen(this.#changes.observe(), () => {
       this.#unwatch = undefined;
       const row = this.#first?.asked.row;
       try {

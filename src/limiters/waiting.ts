@@ -1,6 +1,6 @@
 import { RateLimitError } from '../errors.ts';
 import { checkOptions, type Known } from '../known-options.ts';
-import type { Alarm, SharedEvent } from '../memory/event.ts';
+import type { ObservedEvent, SharedEvent } from '../memory/event.ts';
 import { checkFlag, checkNumber, checkSpanMs } from '../options.ts';
 import type { BlockingSleepOptions, Clock } from '../time/clock.ts';
 import { preciseByDefault } from '../time/precise.ts';
@@ -132,10 +132,10 @@ export class KeyWaiters {
   }
 }
 
-/** An alarm and the event that sets it off. */
+/** An event, and as it was observed. */
 export interface Watch {
   readonly changes: SharedEvent;
-  readonly alarm: Alarm;
+  readonly observed: ObservedEvent;
 }
 
 /** Wakes the waiting callers of all threads after a change, to look again. */
@@ -146,20 +146,20 @@ export function announce(limiter: { readonly changes: SharedEvent; readonly cloc
 
 /** Call this before reading the limit, so that no change in between is missed. */
 export function watch(changes: SharedEvent): Watch {
-  return { changes, alarm: changes.alarm() };
+  return { changes, observed: changes.observe() };
 }
 
 /** A thread may end between changing a limit and firing the event, so look again after this time. */
 const LOOK_MS = 1000;
 
-/** Blocks the thread until an instant or the alarm, for a second at most. */
+/** Blocks the thread until an instant or the event, for a second at most. */
 export function sleepOrLook(
   clock: Clock,
   nowUs: number,
   untilUs: number,
   options: BlockingSleepOptions,
 ): void {
-  const lookUs = nowUs + Math.min(options.alarm?.lookMs ?? LOOK_MS, LOOK_MS) * 1000;
+  const lookUs = nowUs + Math.min(options.event?.lookMs ?? LOOK_MS, LOOK_MS) * 1000;
   if (untilUs <= lookUs) clock.sleepSync(untilUs, options);
   else clock.sleepSync(lookUs, { ...options, strict: false });
 }
@@ -223,6 +223,6 @@ export function waitHere(
     const nowUs = clock.now();
     const retryAtUs = pauses.retryAtUs(refusal, nowUs);
     if (retryAtUs > deadlineUs) return refused(source, n);
-    sleepOrLook(clock, nowUs, retryAtUs, { strict, precise, alarm: refusal.watch?.alarm });
+    sleepOrLook(clock, nowUs, retryAtUs, { strict, precise, event: refusal.watch?.observed });
   }
 }

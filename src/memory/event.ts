@@ -1,8 +1,8 @@
 import { RateLimitError } from '../errors.ts';
 import { timers } from './runtime.ts';
 
-/** A shared word that sleepers watch. It goes off when the word differs from `value`. */
-export interface Alarm {
+/** An event as a sleeper saw it: its shared word, and the value then. Once they differ, it has fired. */
+export interface ObservedEvent {
   readonly words: Int32Array<SharedArrayBuffer>;
   /** Index in `words`. */
   readonly at: number;
@@ -11,19 +11,19 @@ export interface Alarm {
   readonly lookMs?: number;
 }
 
-/** Whether an alarm has gone off; false for undefined. */
-export function isOff(alarm: Alarm | undefined): boolean {
-  return alarm !== undefined && Atomics.load(alarm.words, alarm.at) !== alarm.value;
+/** Whether an event has fired since it was observed; false for undefined. */
+export function hasFired(event: ObservedEvent | undefined): boolean {
+  return event !== undefined && Atomics.load(event.words, event.at) !== event.value;
 }
 
 /**
- * Blocks the thread until the alarm goes off or the time is over.
+ * Blocks the thread until the event fires or the time is over.
  *
  * @throws RateLimitError `ERR_CANNOT_BLOCK` in a page's main thread, which cannot block.
  */
-export function block({ words, at, value }: Alarm, timeoutMs?: number): 'over' | 'alarm' {
+export function block({ words, at, value }: ObservedEvent, timeoutMs?: number): 'over' | 'fired' {
   try {
-    return Atomics.wait(words, at, value, timeoutMs) === 'timed-out' ? 'over' : 'alarm';
+    return Atomics.wait(words, at, value, timeoutMs) === 'timed-out' ? 'over' : 'fired';
   } catch (cause) {
     throw new RateLimitError(
       'ERR_CANNOT_BLOCK',
@@ -37,7 +37,7 @@ export function block({ words, at, value }: Alarm, timeoutMs?: number): 'over' |
 const POLL_MS = 10;
 
 interface Sleeper {
-  /** The word's value when the sleeper asked for its alarm. */
+  /** The word's value when the sleeper observed the event. */
   readonly value: number;
   readonly wake: () => void;
 }
@@ -45,7 +45,7 @@ interface Sleeper {
 /** The properties that an event needs of a region shared by processes. */
 interface Shared {
   /**
-   * How long, about, a wait can keep the memory alive, or miss a ring of a thread that died before
+   * How long, about, a wait can keep the memory alive, or miss an event of a thread that died before
    * it notified. Timeouts of `Atomics.waitAsync` would stop the event loop if many expired
    * together.
    */
@@ -98,15 +98,16 @@ export class SharedEvent {
   }
 
   /**
-   * An alarm that goes off the next time the event fires. Call this before reading the state that it announces.
+   * The event as it is now. Call this before reading the state that it announces, so that no change
+   * is missed.
    */
-  alarm(): Alarm {
+  observe(): ObservedEvent {
     const value = Atomics.load(this.#words, this.#at);
     return { words: this.#words, at: this.#at, value, lookMs: this.#lookMs };
   }
 
-  /** Calls `wake` once, after the alarm has gone off. The returned function cancels it. */
-  listen({ value }: Alarm, wake: () => void): () => void {
+  /** Calls `wake` once, after the event has fired. The returned function cancels it. */
+  listen({ value }: ObservedEvent, wake: () => void): () => void {
     const sleeper = { value, wake };
     this.#sleepers.add(sleeper);
     this.#watch(value);
@@ -118,7 +119,7 @@ export class SharedEvent {
     if (this.#isWatching) return;
     this.#isWatching = true;
     if (Atomics.waitAsync === undefined) {
-      timers.start(this.#look, POLL_MS);
+      timers.start(this.#look, POLL_MS, false);
       return;
     }
     this.#value = value;
@@ -132,7 +133,7 @@ export class SharedEvent {
   }
 
   /**
-   * Ends a wait without sleepers, or one that missed a ring; returns whether it did. Waits of other
+   * Ends a wait without sleepers, or one that the event did not end; returns whether it did. Waits of other
    * threads on the word end too, and look again.
    */
   endStaleWait(): boolean {
@@ -165,14 +166,8 @@ export interface Waiting {
   readonly index: number;
   /** The value that its word had when it began to wait. */
   readonly value: number;
-  /** Ends a wait without sleepers, or one that missed a ring; returns whether it did. */
+  /** Ends a wait without sleepers, or one that the event did not end; returns whether it did. */
   endStaleWait(): boolean;
-}
-
-/** Starts a timer that does not keep the event loop alive. */
-export function onTimer(ms: number, action: () => void): void {
-  const timer: { unref?(): void } | number = timers.start(action, ms);
-  if (typeof timer === 'object') timer.unref?.();
 }
 
 /**
@@ -214,9 +209,10 @@ export class PollSet {
   #lookAfter(afterMs: number): void {
     const plan = { afterMs };
     this.#plan = plan;
-    onTimer(afterMs, () => {
+    const look = () => {
       if (this.#plan === plan) this.#look();
-    });
+    };
+    timers.start(look, afterMs, false);
   }
 
   #look(): void {

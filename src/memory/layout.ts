@@ -8,11 +8,9 @@
  * and is read-only from then on, so it stays in every core's cache. Each counter stripe has one
  * writing thread, so counting never moves a line between cores.
  */
-export * from './layout/bucket.ts';
 export * from './layout/buffers.ts';
 export * from './layout/cell.ts';
 export * from './layout/keyed.ts';
-export * from './layout/limit-set.ts';
 export * from './layout/region.ts';
 export * from './layout/sampler.ts';
 export * from './layout/semaphore.ts';

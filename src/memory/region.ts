@@ -8,6 +8,7 @@ import {
   REGION_MAGIC,
   REGION_TIME,
   REGION_VERSION,
+  wholeLines,
 } from './layout.ts';
 import {
   allocateMemory,
@@ -176,20 +177,25 @@ class RegionBase {
     return sharingOf.get(this.#memory);
   }
 
+  /** Byte offset of the entries of processes; 0 unless processes share the region. */
+  get #processes(): number {
+    return this.i32[REGION.processes] ?? 0;
+  }
+
   /** The longest time in milliseconds that a sleeper may miss a change. @internal */
   get lookMs(): number {
-    return this.sharing === undefined ? LOOK_MS : SHARED_LOOK_MS;
+    return this.#processes === 0 ? LOOK_MS : SHARED_LOOK_MS;
   }
 
   /** The count of events fired in a region that processes share; undefined in any other. @internal */
   get fired(): Int32Array<SharedArrayBuffer> | undefined {
-    if (this.sharing === undefined) return undefined;
+    if (this.#processes === 0) return undefined;
     return new Int32Array(this.buffer, REGION_FILE.fired, 1);
   }
 
   /** What the region's time is ahead of the system's clock; 0 unless it outlived a restart. @internal */
   get shiftUs(): number {
-    const entries = this.i32[REGION.processes] ?? 0;
+    const entries = this.#processes;
     return entries === 0 ? 0 : (this.f64[(entries + REGION_TIME.shiftUs) >> 3] ?? 0);
   }
 
@@ -223,7 +229,7 @@ class RegionBase {
 
   /** Allocates `bytes` on a line boundary, or returns undefined if there is no room. @internal */
   tryAllocate(bytes: number): number | undefined {
-    const size = Math.ceil(bytes / LINE_BYTES) * LINE_BYTES;
+    const size = wholeLines(bytes);
     for (;;) {
       const used = Atomics.load(this.i32, REGION.used);
       if (used < REGION_HEADER_BYTES || used % LINE_BYTES !== 0) {

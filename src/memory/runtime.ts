@@ -5,21 +5,50 @@ type Timer = ReturnType<(typeof globalThis)['setTimeout']>;
 type Turn = ReturnType<(typeof globalThis)['setImmediate']>;
 
 // In browsers these must not be called as methods, and setImmediate is missing.
-const { setTimeout, clearTimeout, setInterval, clearInterval, performance } = globalThis;
+const { setTimeout, clearTimeout, setInterval, performance } = globalThis;
 const { setImmediate, clearImmediate } = globalThis as Partial<typeof globalThis>;
+
+/** With `ref` false, the timer does not keep the event loop alive. In browsers it is a number. */
+function reffed(timer: Timer, ref: boolean): Timer {
+  if (!ref) (timer as { unref?(): void }).unref?.();
+  return timer;
+}
 
 /** The timers in use. Mutable for zerotime's own tests. */
 export const timers = {
   /** Milliseconds of a monotonic clock, whose origin differs between threads. */
   nowMs: (): number => performance.now(),
-  start: (action: () => void, ms: number): Timer => setTimeout(action, ms),
+  start: (action: () => void, ms: number, ref = true): Timer => reffed(setTimeout(action, ms), ref),
+  repeat: (action: () => void, ms: number, ref = true): Timer =>
+    reffed(setInterval(action, ms), ref),
+  /** Ends either. */
   stop: (timer: Timer | undefined): void => clearTimeout(timer),
-  repeat: (action: () => void, ms: number): Timer => setInterval(action, ms),
-  stopRepeating: (timer: Timer | undefined): void => clearInterval(timer),
   /** For the next turn of the event loop. Browsers have none. */
   startTurn: setImmediate && ((action: () => void): Turn => setImmediate(action)),
   stopTurn: (turn: Turn): void => clearImmediate?.(turn),
 };
+
+/** A browser's MessageChannel, which only the DOM library declares. */
+interface Channel {
+  readonly port1: { onmessage: (() => void) | null; close(): void };
+  readonly port2: { postMessage(message: unknown): void };
+}
+
+/** Calls `look` in the next turn of the event loop. The returned function cancels it. */
+export function nextTurn(look: () => void): () => void {
+  if (timers.startTurn !== undefined) {
+    const turn = timers.startTurn(look);
+    return () => timers.stopTurn(turn);
+  }
+  // In browsers a message arrives without delay; repeated timers take 4 ms.
+  const { port1, port2 } = new (MessageChannel as unknown as new () => Channel)();
+  port1.onmessage = () => {
+    port1.close();
+    look();
+  };
+  port2.postMessage(undefined);
+  return () => port1.close();
+}
 
 /** The part of Deno used here. */
 interface Deno {

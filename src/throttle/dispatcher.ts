@@ -229,7 +229,7 @@ export class Dispatcher<Job> {
   /** Looks again at the next change of the limit. Call this before reading any due instant. */
   #watch(): void {
     const { changes } = this.#admission;
-    this.#unwatch ??= changes?.listen(changes.alarm(), () => {
+    this.#unwatch ??= changes?.listen(changes.observe(), () => {
       this.#unwatch = undefined;
       this.#advance();
     });

@@ -1,5 +1,5 @@
+import { nextTurn } from '../memory/runtime.ts';
 import type { Clock, SleepKind, SleepOptions } from './clock.ts';
-import { nextTurn } from './event-loop.ts';
 import { Heap, type Timed } from './heap.ts';
 import { onAbort } from './on-abort.ts';
 import { preciseByDefault } from './precise.ts';

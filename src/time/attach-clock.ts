@@ -1,6 +1,7 @@
 import { HandleError } from '../errors.ts';
 import { readFields } from '../memory/handle.ts';
-import type { Region } from '../memory/region.ts';
+import { Region } from '../memory/region.ts';
+import { isShared } from '../memory/shared-memory.ts';
 import { shown } from '../options.ts';
 import type { BlockingSleepOptions, Clock, ClockHandle, SleepOptions } from './clock.ts';
 import { ManualClock } from './manual-clock.ts';
@@ -59,16 +60,15 @@ export function clockIn(region: Region | undefined, clock: Clock): Clock {
 /**
  * Returns the clock of a handle: the system's, or one in its own memory or the limiter's region.
  *
- * @throws HandleError `ERR_HANDLE_INVALID`
+ * @throws HandleError `ERR_HANDLE_INVALID`, `ERR_REGION_INVALID`
  */
 export function attachClock(handle: ClockHandle, region?: Region): Clock {
   const fields = readFields("the handle's clock", handle, 'name', 'buffer', 'offset');
   const { name, buffer, offset } = fields;
   if (name === 'system') return clockIn(region, systemClock);
-  if (name === 'manual' && offset !== undefined && region !== undefined)
-    return ManualClock.at(region, offset);
-  // It checks the buffer.
-  if (name === 'manual') return ManualClock.attach({ name, buffer: buffer as SharedArrayBuffer });
+  // A handle that came as JSON has no memory: its clock is in the limiter's region.
+  const isHere = region !== undefined && !isShared(buffer);
+  if (name === 'manual') return ManualClock.at(isHere ? region : Region.open(buffer), offset);
   if (name === 'ticker')
     return clockIn(region, new TickerReader(TickerCell.open(buffer), systemClock));
   throw new HandleError('ERR_HANDLE_INVALID', `the handle's clock is unknown: ${shown(name)}`);

@@ -1,4 +1,4 @@
-import type { Alarm } from '../memory/event.ts';
+import type { ObservedEvent } from '../memory/event.ts';
 
 /** Options of {@link Clock.sleep}. */
 export interface SleepOptions {
@@ -29,7 +29,7 @@ export type SleepKind = Pick<SleepOptions, 'strict' | 'precise' | 'ref'>;
 /** Options of {@link Clock.sleepSync}. */
 export interface BlockingSleepOptions extends Precision {
   /** Ends the sleep early. A clock may ignore it; the caller then wakes late, never early. */
-  readonly alarm?: Alarm | undefined;
+  readonly event?: ObservedEvent | undefined;
 }
 
 /**
@@ -51,9 +51,9 @@ export interface Clock {
   now(): number;
   /** Waits until the clock has reached `untilUs`, never less. */
   sleep(untilUs: number, options?: SleepOptions): Promise<void>;
-  /** Blocks the thread until the clock has reached `untilUs`, or the alarm goes off. */
+  /** Blocks the thread until the clock has reached `untilUs`, or the event fires. */
   sleepSync(untilUs: number, options?: BlockingSleepOptions): void;
-  /** Makes blocked sleepers of all threads check alarms that cannot wake them. */
+  /** Makes blocked sleepers of all threads check events that cannot wake them. */
   rouse?(): void;
   /** The clock's part of a limiter's handle. */
   readonly handle: ClockHandle;
@@ -75,6 +75,6 @@ export type ClockHandle =
       readonly name: 'manual' | 'ticker';
       /** The clock's memory, shared rather than copied. */
       readonly buffer: SharedArrayBuffer;
-      /** The place of a manual clock that lies in a region. */
+      /** Byte offset of a manual clock in its memory. */
       readonly offset?: number | undefined;
     };

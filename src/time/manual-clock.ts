@@ -1,65 +1,25 @@
 import { HandleError } from '../errors.ts';
 import { checkOptions } from '../known-options.ts';
-import { allocateCell, isKind, newNonce, publishCell } from '../memory/cell.ts';
-import { block, isOff, SharedEvent } from '../memory/event.ts';
+import { allocateCell, type CellPlace, isKind, nonceOf, publishCell } from '../memory/cell.ts';
+import { block, hasFired, SharedEvent } from '../memory/event.ts';
 import { readFields } from '../memory/handle.ts';
-import {
-  CELL,
-  CLOCK_KIND,
-  MANUAL_CLOCK,
-  MANUAL_CLOCK_BYTES,
-  REGION_CLOCK,
-  REGION_CLOCK_BYTES,
-} from '../memory/layout.ts';
-import { namesOf, type Region } from '../memory/region.ts';
+import { CLOCK_KIND, MANUAL_CLOCK, MANUAL_CLOCK_BYTES } from '../memory/layout.ts';
+import { namesOf, Region } from '../memory/region.ts';
+import { timers } from '../memory/runtime.ts';
 import { addDouble, loadDouble, storeDouble } from '../memory/shared-double.ts';
-import { isShared, sharedBytes } from '../memory/shared-memory.ts';
+import { MIN_BYTES, sharedBytes } from '../memory/shared-memory.ts';
 import { checkMade, checkNumber, shown } from '../options.ts';
 import type { BlockingSleepOptions, Clock, ClockHandle, SleepOptions } from './clock.ts';
-import { LoopHold } from './event-loop.ts';
 import { onAbort } from './on-abort.ts';
-
-/** The memory of a manual clock: byte offsets in a buffer. */
-export interface ClockPlace {
-  readonly buffer: SharedArrayBuffer;
-  readonly now: number;
-  readonly moves: number;
-  readonly nonce: number;
-  /** Its cell, if it is in a region. */
-  readonly offset?: number;
-  /** In a region of several processes, how often sleepers look at it, in milliseconds. */
-  readonly lookMs?: number;
-  /** The count of events fired in such a region. */
-  readonly fired?: Int32Array<SharedArrayBuffer> | undefined;
-}
-
-/** The place of a clock in a region. */
-function clockPlaceAt(region: Region, offset: unknown): ClockPlace {
-  if (typeof offset !== 'number' || !isKind(region, offset, CLOCK_KIND)) {
-    throw new HandleError('ERR_HANDLE_INVALID', "no clock is at the handle's offset");
-  }
-  const { buffer, lookMs, fired } = region;
-  const [now, moves] = [offset + REGION_CLOCK.now, offset + REGION_CLOCK.moves];
-  return { buffer, now, moves, nonce: offset + CELL.nonce, lookMs, fired, offset };
-}
-
-/** The cell of the clock with a name, which `start` initializes if it is new. */
-function openClockCell(region: Region, name: string, start: (cell: number) => void): number {
-  const { cell } = namesOf(region).named(region, name, () => {
-    const place = allocateCell(region, REGION_CLOCK_BYTES, false);
-    publishCell(place, 'manual-clock');
-    start(place.offset);
-    return { cell: place.offset, clock: 0 };
-  });
-  if (isKind(region, cell, CLOCK_KIND)) return cell;
-  throw new HandleError('ERR_NAME_MISMATCH', `${shown(name)} is a limiter's name`);
-}
 
 interface Sleeper {
   readonly untilUs: number;
   readonly ref: boolean;
   readonly wake: () => void;
 }
+
+/** Period of the timer that keeps the event loop alive; it does nothing when it fires. */
+const KEEP_ALIVE_MS = 2 ** 30;
 
 /** This thread's async sleepers on a clock that is moved by hand. */
 class ManualSleepers {
@@ -68,7 +28,9 @@ class ManualSleepers {
   readonly #now: () => number;
   readonly #sleepers = new Set<Sleeper>();
   #cancelLook: (() => void) | undefined;
-  readonly #loop = new LoopHold();
+  /** How many sleepers keep the event loop alive, and the timer that does so for all of them. */
+  #refs = 0;
+  #timer: ReturnType<typeof timers.repeat> | undefined;
 
   constructor(moves: SharedEvent, now: () => number) {
     this.#moves = moves;
@@ -99,27 +61,36 @@ class ManualSleepers {
       };
       const sleeper: Sleeper = { untilUs, ref, wake };
       this.#sleepers.add(sleeper);
-      if (ref) this.#loop.take();
+      if (ref) this.#addRefs(1);
       if (this.#cancelLook === undefined) this.#look();
     });
   }
 
   /** Wakes the sleepers that are due, and looks again when the clock moves. */
   #look(): void {
-    // Request the alarm before reading the time, so that no move is missed.
-    const alarm = this.#moves.alarm();
+    // Observe the event before reading the time, so that no move is missed.
+    const event = this.#moves.observe();
     const nowUs = this.#now();
     for (const sleeper of this.#sleepers) {
       if (nowUs < sleeper.untilUs) continue;
       this.#remove(sleeper);
       sleeper.wake();
     }
-    this.#cancelLook = this.#moves.listen(alarm, () => this.#look());
+    this.#cancelLook = this.#moves.listen(event, () => this.#look());
     this.#restIfAlone();
   }
 
   #remove(sleeper: Sleeper): void {
-    if (this.#sleepers.delete(sleeper) && sleeper.ref) this.#loop.release();
+    if (this.#sleepers.delete(sleeper) && sleeper.ref) this.#addRefs(-1);
+  }
+
+  #addRefs(more: 1 | -1): void {
+    this.#refs += more;
+    if (this.#refs > 0) this.#timer ??= timers.repeat(() => undefined, KEEP_ALIVE_MS);
+    else {
+      timers.stop(this.#timer);
+      this.#timer = undefined;
+    }
   }
 
   #restIfAlone(): void {
@@ -151,7 +122,7 @@ export class ManualClock implements Clock {
   readonly name = 'manual';
   /** @internal */
   readonly nonce: number;
-  readonly #place: ClockPlace;
+  readonly #place: CellPlace;
   readonly #now: BigInt64Array<SharedArrayBuffer>;
   /** The same eight bytes. */
   readonly #float: Float64Array<SharedArrayBuffer>;
@@ -161,13 +132,14 @@ export class ManualClock implements Clock {
   readonly #moves: SharedEvent;
   readonly #sleepers: ManualSleepers;
 
-  private constructor(place: ClockPlace) {
-    const { buffer, now, moves, nonce } = checkMade(new.target, place, 'moves');
+  private constructor(place: CellPlace) {
+    const { region, offset } = checkMade(new.target, place, 'offset');
+    const { buffer } = region;
     this.#place = place;
-    this.nonce = new Int32Array(buffer, nonce, 1)[0] as number; // it has one element
-    this.#now = new BigInt64Array(buffer, now, 1);
-    this.#float = new Float64Array(buffer, now, 1);
-    this.#moves = new SharedEvent(new Int32Array(buffer, moves, 1), 0, place);
+    this.nonce = nonceOf(place);
+    this.#now = new BigInt64Array(buffer, offset + MANUAL_CLOCK.now, 1);
+    this.#float = new Float64Array(buffer, offset + MANUAL_CLOCK.now, 1);
+    this.#moves = new SharedEvent(region.i32, (offset + MANUAL_CLOCK.moves) >> 2, region);
     this.#sleepers = new ManualSleepers(this.#moves, () => this.now());
   }
 
@@ -178,9 +150,14 @@ export class ManualClock implements Clock {
    */
   static create(options: { readonly nowMs?: number } = {}): ManualClock {
     const { nowMs = 0 } = checkOptions(options, { nowMs: true });
-    const buffer = sharedBytes(MANUAL_CLOCK_BYTES);
-    new Int32Array(buffer, MANUAL_CLOCK.nonce, 1)[0] = newNonce();
-    const clock = new ManualClock({ ...MANUAL_CLOCK, buffer });
+    return ManualClock.allocate(Region.over(sharedBytes(MIN_BYTES)), nowMs);
+  }
+
+  /** Creates a clock in a region. @internal */
+  static allocate(region: Region, nowMs: number): ManualClock {
+    const place = allocateCell(region, MANUAL_CLOCK_BYTES, false);
+    publishCell(place, 'manual-clock');
+    const clock = new ManualClock(place);
     clock.set(nowMs);
     return clock;
   }
@@ -203,19 +180,26 @@ export class ManualClock implements Clock {
     options: { readonly nowMs?: number } = {},
   ): ManualClock {
     const { nowMs = 0 } = checkOptions(options, { nowMs: true });
-    const start = (cell: number) => ManualClock.at(region, cell).set(nowMs);
-    return ManualClock.at(region, openClockCell(region, name, start));
+    const { cell } = namesOf(region).named(region, name, () => {
+      const { offset } = ManualClock.allocate(region, nowMs).#place;
+      return { cell: offset, clock: 0 };
+    });
+    if (isKind(region, cell, CLOCK_KIND)) return ManualClock.at(region, cell);
+    throw new HandleError('ERR_NAME_MISMATCH', `${shown(name)} is a limiter's name`);
   }
 
   /** The clock in a cell of a region. @internal */
   static at(region: Region, offset: unknown): ManualClock {
-    return new ManualClock(clockPlaceAt(region, offset));
+    if (typeof offset !== 'number' || !isKind(region, offset, CLOCK_KIND)) {
+      throw new HandleError('ERR_HANDLE_INVALID', "no clock is at the handle's offset");
+    }
+    return new ManualClock({ region, offset, bytes: MANUAL_CLOCK_BYTES });
   }
 
   /** Its cell in a region; undefined if it is not in that region. @internal */
   cellIn(region: Region): number | undefined {
-    const { buffer, offset } = this.#place;
-    return buffer === region.buffer ? offset : undefined;
+    const { region: own, offset } = this.#place;
+    return own.buffer === region.buffer ? offset : undefined;
   }
 
   /**
@@ -224,19 +208,16 @@ export class ManualClock implements Clock {
    * @throws HandleError if `handle` is not a manual clock's.
    */
   static attach(handle: ClockHandle): ManualClock {
-    const { name, buffer } = readFields("a clock's handle", handle, 'name', 'buffer');
-    if (name !== 'manual') {
+    const fields = readFields("a clock's handle", handle, 'name', 'buffer', 'offset');
+    if (fields.name !== 'manual') {
       throw new HandleError('ERR_HANDLE_INVALID', "not a manual clock's handle");
     }
-    if (!isShared(buffer) || buffer.byteLength !== MANUAL_CLOCK_BYTES) {
-      throw new HandleError('ERR_HANDLE_INVALID', "the handle has no manual clock's memory");
-    }
-    return new ManualClock({ ...MANUAL_CLOCK, buffer });
+    return ManualClock.at(Region.open(fields.buffer), fields.offset);
   }
 
   get handle(): ClockHandle {
-    const { buffer, offset } = this.#place;
-    return offset === undefined ? { name: 'manual', buffer } : { name: 'manual', buffer, offset };
+    const { region, offset } = this.#place;
+    return { name: 'manual', buffer: region.buffer, offset };
   }
 
   now(): number {
@@ -310,11 +291,11 @@ export class ManualClock implements Clock {
     if (this.now() < untilUs) await this.#sleepers.sleep(untilUs, { ref, signal });
   }
 
-  sleepSync(untilUs: number, { alarm }: BlockingSleepOptions = {}): void {
+  sleepSync(untilUs: number, { event }: BlockingSleepOptions = {}): void {
     for (;;) {
-      const moves = this.#moves.alarm();
-      if (this.now() >= untilUs || isOff(alarm)) return;
-      block(moves, this.#place.lookMs);
+      const moves = this.#moves.observe();
+      if (this.now() >= untilUs || hasFired(event)) return;
+      block(moves, moves.lookMs);
     }
   }
 }

@@ -1,12 +1,148 @@
 import { HandleError } from '../errors.ts';
 import { checkOptions } from '../known-options.ts';
 import { readFields } from '../memory/handle.ts';
+import { TICKER_CLOCK } from '../memory/layout.ts';
+import { nodeModule } from '../memory/runtime.ts';
 import { checkFlag } from '../options.ts';
+import { type Load, programOf, startThread, type Threads } from './background-thread.ts';
 import type { ClockHandle } from './clock.ts';
-import { isPreciseByDefault } from './precise.ts';
+import { canLowerTimerSlack, isPreciseByDefault } from './precise.ts';
 import { systemClock } from './system-clock.ts';
 import { checkPeriod, createTickerCell, TickerCell, TickerReader } from './ticker-reader.ts';
-import { startTicker } from './ticker-thread.ts';
+
+/** Where a ticker reports its first tick. */
+interface Port {
+  readonly parentPort: { postMessage(message: unknown): void } | null;
+}
+
+/**
+ * Publishes the time once per period until its thread ends, or without pause if it spins. Run as
+ * {@link programOf} says.
+ */
+export function runTicker(
+  buffer: SharedArrayBuffer,
+  offsets: typeof TICKER_CLOCK,
+  load: Load,
+): never {
+  const { parentPort } = load('node:worker_threads') as Port;
+  const time = new Float64Array(1);
+  const bits = new BigInt64Array(time.buffer);
+  const cell = new BigInt64Array(buffer, offsets.now, 1);
+  const beats = new Int32Array(buffer, offsets.beats, 1);
+  const periodUs = new Float64Array(buffer, offsets.periodUs, 1)[0] as number; // never out of bounds
+  const bed = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  const isNode = typeof process === 'object' && typeof process.hrtime === 'function';
+  if (periodUs < 1) {
+    // Store only a changed time: each store takes the line from the readers.
+    let beat = 0;
+    if (parentPort !== null) parentPort.postMessage('ticking');
+    // Any branch in this loop would make V8 allocate for each reading.
+    if (isNode) {
+      for (;;) {
+        const read = process.hrtime();
+        const next = Math.floor((read[0] * 1e6 + read[1] / 1e3) / periodUs) | 0;
+        if (next !== beat) Atomics.store(beats, 0, next);
+        beat = next;
+      }
+    }
+    for (;;) {
+      const next = Math.floor(((performance.timeOrigin + performance.now()) * 1000) / periodUs) | 0;
+      if (next !== beat) Atomics.store(beats, 0, next);
+      beat = next;
+    }
+  }
+  let dueUs = 0;
+  for (;;) {
+    // The same reading as the system clock's.
+    const read = isNode ? process.hrtime() : undefined;
+    const nowUs = read
+      ? read[0] * 1e6 + read[1] / 1e3
+      : (performance.timeOrigin + performance.now()) * 1000;
+    if (nowUs < dueUs) {
+      Atomics.wait(bed, 0, 0, (dueUs - nowUs) / 1000);
+      continue;
+    }
+    time[0] = nowUs;
+    Atomics.store(cell, 0, bits[0] as bigint); // the same eight bytes
+    Atomics.add(beats, 0, 1);
+    if (dueUs === 0 && parentPort !== null) parentPort.postMessage('ticking');
+    // Count from the due time, so that late wake-ups do not add up. Missed ticks are skipped.
+    dueUs = Math.max(dueUs + periodUs, nowUs);
+  }
+}
+
+/** The parts of a browser's Worker that a ticker uses. Only the DOM library declares them. */
+interface WebWorker {
+  onmessage: (() => void) | null;
+  onerror: ((event: { message?: string }) => void) | null;
+  postMessage(message: unknown): void;
+  terminate(): void;
+}
+
+/**
+ * Starts the thread that publishes the time in `cell`, with low timer slack if `precise`. Resolves
+ * at its first tick with a function that stops it. The thread does not keep the process alive. It
+ * may end at any time without an error: readers then use the system clock.
+ */
+export async function startTicker(cell: TickerCell, precise: boolean): Promise<() => void> {
+  const threads = await nodeThreads();
+  return threads === undefined ? startInBrowser(cell) : startInNode(cell, precise, threads);
+}
+
+/** The core's only dependency on Node, loaded only to start a ticker; undefined in a browser. */
+async function nodeThreads(): Promise<Threads | undefined> {
+  const { process } = globalThis;
+  if (process?.versions?.node === undefined) return undefined;
+  const loaded = nodeModule<Threads>('worker_threads');
+  // The name is computed, because bundlers for browsers fail on modules of Node.
+  const name = ['node', 'worker_threads'].join(':');
+  return loaded ?? (await import(/* webpackIgnore: true */ name));
+}
+
+function startInNode(cell: TickerCell, precise: boolean, threads: Threads): Promise<() => void> {
+  return new Promise((resolve, reject) => {
+    const isPrecise = precise && canLowerTimerSlack();
+    const { buffer } = cell;
+    const worker = startThread(
+      threads,
+      'zerotime ticker',
+      runTicker,
+      buffer,
+      TICKER_CLOCK,
+      isPrecise,
+    );
+    // Until the first tick, a program that waits for nothing else must not end.
+    worker.ref();
+    worker.once('message', () => {
+      worker.unref();
+      resolve(() => void worker.terminate());
+    });
+    worker.on('error', reject);
+    worker.on('exit', () => {
+      cell.end();
+      reject(new Error('the ticker ended before its first tick'));
+    });
+  });
+}
+
+function startInBrowser(cell: TickerCell): Promise<() => void> {
+  const { Worker } = globalThis as unknown as { Worker: new (url: string) => WebWorker };
+  const program = programOf(runTicker, 'data', TICKER_CLOCK, '() => ({ parentPort: self })');
+  const url = URL.createObjectURL(
+    new Blob([`onmessage = ({ data }) => ${program}`], { type: 'text/javascript' }),
+  );
+  return new Promise<() => void>((resolve, reject) => {
+    const worker = new Worker(url);
+    worker.onmessage = () => resolve(() => worker.terminate());
+    worker.onerror = ({ message }) => {
+      cell.end();
+      reject(
+        new Error(`the ticker cannot start: ${message ?? 'a policy forbids workers from blob:'}`),
+      );
+    };
+    worker.postMessage(cell.buffer);
+  }).finally(() => URL.revokeObjectURL(url));
+}
 
 /** Stops the tickers of clocks that are collected as garbage. */
 const dropped = /* @__PURE__ */ new FinalizationRegistry<() => void>((stop) => stop());

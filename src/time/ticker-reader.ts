@@ -1,11 +1,11 @@
 import { HandleError } from '../errors.ts';
 import { newNonce } from '../memory/cell.ts';
 import { TICKER_CLOCK, TICKER_CLOCK_BYTES } from '../memory/layout.ts';
+import { nextTurn } from '../memory/runtime.ts';
 import { loadDouble, storeDouble } from '../memory/shared-double.ts';
 import { isShared, sharedBytes } from '../memory/shared-memory.ts';
 import { checkMade, checkNumber } from '../options.ts';
 import type { BlockingSleepOptions, Clock, ClockHandle, SleepOptions } from './clock.ts';
-import { nextTurn } from './event-loop.ts';
 
 /** The range of a ticker's period. */
 const PERIOD_MS = { min: 0.1, max: 1000 } as const;
@@ -222,7 +222,7 @@ export class TickerReader implements Clock {
   sleepSync(untilUs: number, options?: BlockingSleepOptions): void {
     this.#system.sleepSync(untilUs, options);
     this.#left = 0;
-    // An alarm may have ended the sleep early.
+    // An event may have ended the sleep early.
     if (this.#system.now() >= untilUs) this.#reach(untilUs);
   }
 }

@@ -2,7 +2,7 @@ import { closeSync, fstatSync, openSync, writeSync } from 'node:fs';
 import { constants, tmpdir } from 'node:os';
 import koffi from 'koffi';
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
-import { linux } from '../../src/host/linux.ts';
+import { linux } from '../../src/host/platform.ts';
 import { DarwinKoffi } from '../support/darwin.ts';
 import { hostError, hostPath } from '../support/host.ts';
 import { plant, plantFfi, plantKoffi } from '../support/plant.ts';

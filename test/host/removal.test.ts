@@ -4,7 +4,7 @@ import { shownRegion } from '../../src/cli/host/summary.ts';
 import { FileLocks } from '../../src/host/file-locks.ts';
 import { loadLibc, platform } from '../../src/host/native.ts';
 import { EXISTING, openFile } from '../../src/host/region-file.ts';
-import { removeRegion } from '../../src/host/removal.ts';
+import { removeRegion } from '../../src/host/region-header.ts';
 import { BOOT_BYTES, PROCESS_BYTES, REGION, REGION_FILE } from '../../src/memory/layout.ts';
 import {
   ask,
@@ -114,7 +114,7 @@ describe('a removal races with an opening', () => {
         return rmSync(...args);
       },
     }));
-    const removal = await import('../../src/host/removal.ts');
+    const removal = await import('../../src/host/region-header.ts');
     removal.removeRegion(path, ASKED);
     expect([taken, existsSync(path)]).toEqual([[false], false]);
     expect(locks.take(1)).toBe(true);
@@ -129,7 +129,7 @@ describe('a removal races with an opening', () => {
         return real.lock(...args);
       },
     }));
-    const removal = await import('../../src/host/removal.ts');
+    const removal = await import('../../src/host/region-header.ts');
     expect(() => removal.removeRegion(path, ASKED)).toThrow(`${path} does not exist`);
   });
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type * as PollSets from '../../src/host/watched-poll-set.ts';
+import type * as PollSets from '../../src/host/poller.ts';
 import type * as Events from '../../src/memory/event.ts';
 import type * as Watching from '../../src/memory/event.ts';
 
@@ -37,7 +37,7 @@ class FakePoller implements PollSets.Poller {
 /** Fresh modules, because each thread has one poll set. */
 async function setUp({ periodMs = PERIOD_MS, room = 10, isAwake = true } = {}) {
   vi.resetModules();
-  const { pollWith } = (await import('../../src/host/watched-poll-set.ts')) as typeof PollSets;
+  const { pollWith } = (await import('../../src/host/poller.ts')) as typeof PollSets;
   const { SharedEvent } = (await import('../../src/memory/event.ts')) as typeof Events;
   const { pollSetOf } = (await import('../../src/memory/event.ts')) as typeof Watching;
   const pollers: FakePoller[] = [];
@@ -50,7 +50,7 @@ async function setUp({ periodMs = PERIOD_MS, room = 10, isAwake = true } = {}) {
   const words = new Int32Array(new SharedArrayBuffer(64));
   const wait = (at: number, wake = () => {}) => {
     const event = new SharedEvent(words, at, { lookMs: periodMs });
-    return event.listen(event.alarm(), wake);
+    return event.listen(event.observe(), wake);
   };
   const { timers } = await import('../../src/memory/runtime.ts');
   const starts = vi.spyOn(timers, 'start');

@@ -1,7 +1,7 @@
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
 import { SharedEvent } from '../../src/memory/event.ts';
-import { variable } from '../../src/memory/runtime.ts';
+import { timers, variable } from '../../src/memory/runtime.ts';
 
 function event(lookMs = Number.POSITIVE_INFINITY) {
   return new SharedEvent(new Int32Array(new SharedArrayBuffer(8)), 1, { lookMs });
@@ -14,11 +14,11 @@ async function settle(): Promise<void> {
 
 afterEach(() => vi.restoreAllMocks());
 
-test('a ring wakes every sleeper once, in the order in which they came', async () => {
+test('an event wakes every sleeper once, in the order in which they came', async () => {
   const door = event();
   const woken: string[] = [];
-  door.listen(door.alarm(), () => woken.push('first'));
-  door.listen(door.alarm(), () => woken.push('second'));
+  door.listen(door.observe(), () => woken.push('first'));
+  door.listen(door.observe(), () => woken.push('second'));
   await settle();
   expect(woken).toEqual([]);
   door.fire();
@@ -29,23 +29,23 @@ test('a ring wakes every sleeper once, in the order in which they came', async (
   expect(woken).toEqual(['first', 'second']);
 });
 
-test('a ring before the sleeper came, but after its alarm, wakes it', async () => {
+test('an event that fires before the sleeper listens, but after it observed it, wakes it', async () => {
   const door = event();
-  const alarm = door.alarm();
+  const observed = door.observe();
   door.fire();
   const wake = vi.fn();
-  door.listen(alarm, wake);
+  door.listen(observed, wake);
   expect(wake).not.toHaveBeenCalled();
   await settle();
   expect(wake).toHaveBeenCalledTimes(1);
 });
 
-test('a ring before the alarm does not wake a sleeper that joins an older wait', async () => {
+test('an event that fired before it was observed does not wake a sleeper that joins an older wait', async () => {
   const door = event();
   const [early, late] = [vi.fn(), vi.fn()];
-  door.listen(door.alarm(), early);
+  door.listen(door.observe(), early);
   door.fire();
-  door.listen(door.alarm(), late);
+  door.listen(door.observe(), late);
   await settle();
   expect(early).toHaveBeenCalledTimes(1);
   expect(late).not.toHaveBeenCalled();
@@ -57,9 +57,9 @@ test('a ring before the alarm does not wake a sleeper that joins an older wait',
 test('a sleeper that has left is not woken, even if another sleeper removes it while waking', async () => {
   const door = event();
   const [gone, cancelled] = [vi.fn(), vi.fn()];
-  door.listen(door.alarm(), gone)();
-  door.listen(door.alarm(), () => cancel());
-  const cancel = door.listen(door.alarm(), cancelled);
+  door.listen(door.observe(), gone)();
+  door.listen(door.observe(), () => cancel());
+  const cancel = door.listen(door.observe(), cancelled);
   door.fire();
   await settle();
   expect(gone).not.toHaveBeenCalled();
@@ -69,7 +69,7 @@ test('a sleeper that has left is not woken, even if another sleeper removes it w
 test('all sleepers share one wait, and none is left some time after the last', async () => {
   const wait = vi.spyOn(Atomics, 'waitAsync');
   const door = event(20);
-  const cancel = [1, 2, 3].map(() => door.listen(door.alarm(), () => undefined));
+  const cancel = [1, 2, 3].map(() => door.listen(door.observe(), () => undefined));
   for (const leave of cancel) leave();
   expect(wait).toHaveBeenCalledTimes(1);
   await wait.mock.results.at(-1)?.value.value;
@@ -77,11 +77,11 @@ test('all sleepers share one wait, and none is left some time after the last', a
   expect(wait).toHaveBeenCalledTimes(1);
 });
 
-test('a ring is heard even if its thread ends before it notifies', async () => {
+test('an event is heard even if its thread ends before it notifies', async () => {
   const words = new Int32Array(new SharedArrayBuffer(8));
   const door = new SharedEvent(words, 1, { lookMs: 20 });
   const fired = new Promise<void>((resolve) => {
-    door.listen(door.alarm(), resolve);
+    door.listen(door.observe(), resolve);
   });
   const keepAlive = setInterval(() => undefined, 1000);
   onTestFinished(() => clearInterval(keepAlive));
@@ -92,10 +92,10 @@ test('a ring is heard even if its thread ends before it notifies', async () => {
 test('the waits of many events end over several turns, except for those needed again', async () => {
   const wait = vi.spyOn(Atomics, 'waitAsync');
   const events = Array.from({ length: 600 }, () => event(1));
-  for (const door of events) door.listen(door.alarm(), () => undefined)();
+  for (const door of events) door.listen(door.observe(), () => undefined)();
   const [first] = events;
   const wake = vi.fn();
-  first?.listen(first.alarm(), wake);
+  first?.listen(first.observe(), wake);
   const ends = wait.mock.results.slice(1).map(({ value }) => value.value as Promise<string>);
   expect(new Set(await Promise.all(ends))).toEqual(new Set(['ok']));
   expect(wait).toHaveBeenCalledTimes(600);
@@ -104,7 +104,8 @@ test('the waits of many events end over several turns, except for those needed a
   expect(wake).toHaveBeenCalledTimes(1);
 });
 
-test('without waitAsync, as in some browsers, a ring is still heard', async () => {
+test('without waitAsync, as in some runtimes, an event is still heard, and no wait keeps the event loop alive', async () => {
+  const started = vi.spyOn(timers, 'start');
   const { waitAsync } = Atomics;
   Atomics.waitAsync = undefined as never;
   onTestFinished(() => {
@@ -112,10 +113,12 @@ test('without waitAsync, as in some browsers, a ring is still heard', async () =
   });
   const door = event();
   const fired = new Promise<void>((resolve) => {
-    door.listen(door.alarm(), resolve);
+    door.listen(door.observe(), resolve);
   });
+  expect(started.mock.results.map(({ value }) => value.hasRef())).toEqual([false]);
   door.fire();
-  await fired;
+  // The timer of the test keeps the loop alive meanwhile.
+  await Promise.all([fired, setTimeout(100)]);
 });
 
 afterEach(() => {

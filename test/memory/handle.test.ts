@@ -109,7 +109,11 @@ describe('a handle', () => {
     [{ ...handle, zerotime: 'leaky-bucket' }, 'ERR_REGION_INVALID', 'no leaky-bucket is at'],
     [{ ...handle, clock: null }, 'ERR_HANDLE_INVALID', "the handle's clock must be an object"],
     [{ ...handle, clock: { name: 'wall' } }, 'ERR_HANDLE_INVALID', 'clock is unknown: "wall"'],
-    [{ ...handle, clock: { name: 'manual' } }, 'ERR_HANDLE_INVALID', "no manual clock's memory"],
+    [
+      { ...handle, clock: { name: 'manual' } },
+      'ERR_HANDLE_INVALID',
+      "no clock is at the handle's offset",
+    ],
     [new Proxy(handle, { get: thrown }), 'ERR_HANDLE_INVALID', "a limiter's handle cannot be read"],
     [
       { ...handle, clock: Object.defineProperty({}, 'name', { get: thrown }) },
@@ -119,7 +123,7 @@ describe('a handle', () => {
     [
       { ...handle, clock: { name: 'manual', buffer: Object.create(SharedArrayBuffer.prototype) } },
       'ERR_HANDLE_INVALID',
-      "no manual clock's memory",
+      "no clock is at the handle's offset",
     ],
   ])('%# that is damaged is refused, and the error says how', (damaged, code, message) => {
     const wanted = expect.objectContaining({ name: 'HandleError', code });

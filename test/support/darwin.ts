@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import { constants } from 'node:os';
-import { linux } from '../../src/host/linux.ts';
+import { openKoffi } from '../../src/host/libc.ts';
+import { linux } from '../../src/host/platform.ts';
 
 type Call = (...args: unknown[]) => number;
 
@@ -24,7 +25,7 @@ export class DarwinKoffi {
   allocationError = 0;
   #errno = 0;
   readonly #real = require('koffi').load(null);
-  readonly #libc = linux.loadKoffi();
+  readonly #libc = linux.libcOf(openKoffi());
 
   errno(): number {
     return this.#errno;

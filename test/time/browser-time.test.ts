@@ -1,7 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { ManualClock, Region, TokenBucket } from '../../src/index.ts';
-import { timers } from '../../src/memory/runtime.ts';
-import { nextTurn } from '../../src/time/event-loop.ts';
+import { nextTurn, timers } from '../../src/memory/runtime.ts';
 import { plant } from '../support/plant.ts';
 
 // What browsers lack, taken away here; test/browser runs in real ones.

@@ -1,8 +1,15 @@
 import { getEventListeners } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { ManualClock, systemClock, TokenBucket } from '../../src/index.ts';
+import {
+  type ClockHandle,
+  ManualClock,
+  Region,
+  systemClock,
+  TokenBucket,
+} from '../../src/index.ts';
 import { timers } from '../../src/memory/runtime.ts';
+import { isSameClock } from '../../src/time/clock.ts';
 import { Crew } from '../support/crew.ts';
 
 /** The clock's timers that run: the test runner starts some of its own at any time. */
@@ -11,14 +18,14 @@ const timerCount = () => running.size;
 
 beforeEach(() => {
   running.clear();
-  const { repeat, stopRepeating } = timers;
+  const { repeat, stop } = timers;
   vi.spyOn(timers, 'repeat').mockImplementation((...given) => {
     const timer = repeat(...given);
     running.add(timer);
     return timer;
   });
-  vi.spyOn(timers, 'stopRepeating').mockImplementation((timer) => {
-    stopRepeating(timer);
+  vi.spyOn(timers, 'stop').mockImplementation((timer) => {
+    stop(timer);
     running.delete(timer);
   });
 });
@@ -51,6 +58,16 @@ describe('a manual clock', () => {
     expect([clock.nowMs, other.nowMs]).toEqual([12, 12]);
   });
 
+  test('is one clock for all threads attached to it, also in a region', () => {
+    const region = Region.create();
+    TokenBucket.open(region, 'before', { rate: 1, burst: 1 });
+    const clock = ManualClock.open(region, 'clock', { nowMs: 5 });
+    const other = ManualClock.attach(structuredClone(clock.handle));
+    other.advance(7);
+    expect(clock.nowMs).toBe(12);
+    expect(isSameClock(clock, other)).toBe(true);
+  });
+
   test('adds up the moves of four threads', async () => {
     const THREADS = 4;
     const TIMES = 20_000;
@@ -74,7 +91,12 @@ describe('a manual clock', () => {
     [
       () => ManualClock.attach({ name: 'manual', buffer: new SharedArrayBuffer(8) }),
       Error,
-      "no manual clock's memory",
+      'a region has at least 128 bytes',
+    ],
+    [
+      () => ManualClock.attach({ ...ManualClock.create().handle, offset: 0 } as ClockHandle),
+      Error,
+      "no clock is at the handle's offset",
     ],
   ])('%# is not moved or made by what is no time', (call, type, message) => {
     expect(call).toThrow(type);

@@ -1,16 +1,16 @@
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { Alarms } from '../../src/time/alarms.ts';
 import type { SleepOptions } from '../../src/time/clock.ts';
+import { PreciseTimers } from '../../src/time/precise-timers.ts';
 import { sleep, sleepSync } from '../../src/time/system-clock.ts';
 import { MAX_TIMEOUT_MS, Machine } from '../support/simulated-machine.ts';
 
 const DAY_MS = 86_400_000;
-/** What a precise sleep asks of the alarm thread, and how that answers. */
-let alarms: Pick<Alarms, 'set'> | undefined;
+/** What a precise sleep asks of the timer thread, and how that answers. */
+let timers: Pick<PreciseTimers, 'set'> | undefined;
 beforeEach(() => {
-  alarms = undefined;
-  vi.spyOn(Alarms, 'ofThread').mockImplementation(() => alarms as Alarms | undefined);
+  timers = undefined;
+  vi.spyOn(PreciseTimers, 'ofThread').mockImplementation(() => timers as PreciseTimers | undefined);
 });
 afterEach(() => vi.restoreAllMocks());
 
@@ -130,18 +130,18 @@ describe('a blocking sleep', () => {
   });
 });
 
-/** What a precise sleep asks of the alarm thread, and how that answers. */
+/** What a precise sleep asks of the timer thread, and how that answers. */
 
 describe('a precise sleep', () => {
-  /** Alarms that a test rings by hand. */
+  /** Precise timers that a test fires by hand. */
   function byHand() {
     const machine = new Machine();
     const set: { readonly afterUs: number; readonly ring: () => void }[] = [];
-    alarms = {
+    timers = {
       set({ atUs, nowUs }, ring) {
-        const alarm = { afterUs: atUs - nowUs, ring };
-        set.push(alarm);
-        return () => void set.splice(set.indexOf(alarm), 1);
+        const timer = { afterUs: atUs - nowUs, ring };
+        set.push(timer);
+        return () => void set.splice(set.indexOf(timer), 1);
       },
     };
     const ring = (afterUs: number) => {
@@ -166,7 +166,7 @@ describe('a precise sleep', () => {
     return { machine, set, ring, start, ended };
   }
 
-  test.each([1, 400, 7300.5, 20_000])('of %d us needs one alarm and no timer', async (us) => {
+  test.each([1, 400, 7300.5, 20_000])('of %d us needs one timer and no timer', async (us) => {
     const { machine, set, ring, start, ended } = byHand();
     start(us);
     expect(set.map(({ afterUs }) => afterUs)).toEqual([us]);
@@ -175,7 +175,7 @@ describe('a precise sleep', () => {
     expect([machine.timeouts, set]).toEqual([[], []]);
   });
 
-  test('that is woken too early sets another alarm', async () => {
+  test('that is woken too early sets another timer', async () => {
     const { set, ring, start, ended } = byHand();
     start(400);
     ring(300);
@@ -191,8 +191,8 @@ describe('a precise sleep', () => {
     expect([machine.timeouts, set]).toEqual([[59_992], []]);
     machine.lateUs = 1500;
     await machine.fire();
-    const [alarm] = set;
-    expect(alarm?.afterUs).toBe(8000);
+    const [timer] = set;
+    expect(timer?.afterUs).toBe(8000);
     ring(8000);
     expect(await ended()).toBe(true);
   });
@@ -224,34 +224,34 @@ describe('a precise sleep', () => {
     const sleeps = (us: number, strict = false) => {
       const before = set.length;
       start(us, { precise: undefined, strict });
-      return set.length > before ? 'alarm' : 'timer';
+      return set.length > before ? 'timer' : 'timer';
     };
     // Later than what any other test of this process has read: 31 years.
     machine.nowUs = 1e15;
     expect(sleeps(1999)).toBe('timer');
     expect(sleeps(2000)).toBe('timer');
-    expect(sleeps(1999)).toBe('alarm');
+    expect(sleeps(1999)).toBe('timer');
     machine.nowUs += 10e6;
-    expect(sleeps(100)).toBe('alarm');
+    expect(sleeps(100)).toBe('timer');
     expect(sleeps(10_000)).toBe('timer');
-    expect(sleeps(10_000, true)).toBe('alarm');
+    expect(sleeps(10_000, true)).toBe('timer');
     machine.nowUs += 10e6 + 1;
     expect(sleeps(10_000, true)).toBe('timer');
-    expect(sleeps(1999)).toBe('alarm');
+    expect(sleeps(1999)).toBe('timer');
     machine.nowUs = 1e6;
     expect(sleeps(1999)).toBe('timer');
-    expect(sleeps(1999)).toBe('alarm');
+    expect(sleeps(1999)).toBe('timer');
   });
 
-  test('sleeps on timers while no alarm thread runs', async () => {
+  test('sleeps on timers while no timer thread runs', async () => {
     const { machine, start, ended } = byHand();
-    alarms = { set: () => undefined };
+    timers = { set: () => undefined };
     start(1500);
     while (!(await ended())) await machine.fire();
     expect(machine.timeouts).toEqual([1, 1]);
   });
 
-  test('that is aborted leaves no alarm behind', async () => {
+  test('that is aborted leaves no timer behind', async () => {
     const { set, start } = byHand();
     const controller = new AbortController();
     const done = start(400, { signal: controller.signal });
@@ -261,7 +261,7 @@ describe('a precise sleep', () => {
     expect(set).toEqual([]);
   });
 
-  test('with precise: false asks for no alarm', () => {
+  test('with precise: false asks for no timer', () => {
     const { machine, set, start } = byHand();
     start(1500, { precise: false });
     expect([machine.timeouts, set]).toEqual([[1], []]);

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { FixedWindow, HandleError, ManualClock, TickerClock } from '../../src/index.ts';
 import { TICKER_CLOCK } from '../../src/memory/layout.ts';
+import { runTicker } from '../../src/time/ticker-clock.ts';
 import { createTickerCell, TickerReader } from '../../src/time/ticker-reader.ts';
-import { runTicker } from '../../src/time/ticker-thread.ts';
 import { Random, SEED } from '../support/random.ts';
 
 /** A ticker that the test ticks by hand, and a reader of it. */
@@ -319,7 +319,8 @@ function ticked(periodMs: number, readings: readonly number[]) {
     return [Math.floor(us / 1e6), (us % 1e6) * 1000];
   });
   const parentPort = { postMessage: (message: unknown) => said.push(message) };
-  expect(() => runTicker({ parentPort, workerData: cell.buffer }, TICKER_CLOCK)).toThrow(ENDED);
+  const load = () => ({ parentPort });
+  expect(() => runTicker(cell.buffer, TICKER_CLOCK, load)).toThrow(ENDED);
   return { published, said };
 }
 

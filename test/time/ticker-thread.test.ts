@@ -103,8 +103,8 @@ describe("a ticker's thread", () => {
 
   test('may be killed: readers notice by themselves, and nothing is thrown', async () => {
     const { startTicker } = (await import(
-      new URL('../../dist/src/time/ticker-thread.js', import.meta.url).href
-    )) as typeof import('../../src/time/ticker-thread.ts');
+      new URL('../../dist/src/time/ticker-clock.js', import.meta.url).href
+    )) as typeof import('../../src/time/ticker-clock.ts');
     const cell = createTickerCell(1);
     const kill = await startTicker(cell, true);
     const clock = new TickerReader(cell, systemClock);

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { Command } from 'commander';
 import { platform } from '../../host/native.ts';
-import { removeRegion } from '../../host/removal.ts';
+import { removeRegion } from '../../host/region-header.ts';
 import { withSafeErrors } from '../output.ts';
 import { parseDuration } from '../values.ts';
 import { keysCommand } from './keys.ts';

@@ -1,22 +1,18 @@
 /**
- * Shared clocks have their own buffers, outside any region. An empty line on either side keeps
- * other data off the line that threads poll:
- *
- *     manual clock         0 │ now f64 │ moves i32 │ nonce i32 │
- *     ticker clock    line 1 │ now f64 │ periodUs f64 │ beats i32 │ nonce i32 │ - │
- *
- * A manual clock in a region:
+ * The cell of a manual clock:
  *
  *     line 0     │ - │ kind i32 │ nonce i32 │ moves i32 │ - │ now f64 │
+ *
+ * A ticker clock has its own buffer, outside any region. An empty line on either side keeps other
+ * data off the line that threads poll:
+ *
+ *     line 1     │ now f64 │ periodUs f64 │ beats i32 │ nonce i32 │ - │
  */
 import { LINE_BYTES } from './cell.ts';
 
-/** Byte offsets in a manual clock's buffer. */
-export const MANUAL_CLOCK = { now: 0, moves: 8, nonce: 12 } as const;
-export const MANUAL_CLOCK_BYTES = 16;
-/** Byte offsets in the cell of a manual clock in a region. */
-export const REGION_CLOCK = { moves: 16, now: 24 } as const;
-export const REGION_CLOCK_BYTES = LINE_BYTES;
+/** Byte offsets in a manual clock's cell. */
+export const MANUAL_CLOCK = { moves: 16, now: 24 } as const;
+export const MANUAL_CLOCK_BYTES = LINE_BYTES;
 
 /** Byte offsets in a ticker clock's buffer. */
 export const TICKER_CLOCK = {
@@ -28,29 +24,29 @@ export const TICKER_CLOCK = {
 export const TICKER_CLOCK_BYTES = 3 * LINE_BYTES;
 
 /**
- * The alarm board of a process has its own buffer, outside any region. An empty line keeps other
+ * The timer board of a process has its own buffer, outside any region. An empty line keeps other
  * data off the line of its head:
  *
  *     head     line 1     │ thread i32 │ running i32 │ threads i32 │ event i32 │ earliest i64 │ used i32 │ - │
- *     alarm    line 2..   │ due i64 │ rings i32 │ - │                                  512 of them
+ *     timer    line 2..   │ due i64 │ fired i32 │ - │                                  512 of them
  */
 
-/** Byte offsets in an alarm board: its head, and the first alarm. */
-export const ALARM_BOARD = {
+/** Byte offsets in a timer board: its head, and the first timer. */
+export const TIMER_BOARD = {
   thread: LINE_BYTES,
   running: LINE_BYTES + 4,
   threads: LINE_BYTES + 8,
   event: LINE_BYTES + 12,
   earliest: LINE_BYTES + 16,
   used: LINE_BYTES + 24,
-  alarms: 2 * LINE_BYTES,
+  timers: 2 * LINE_BYTES,
 } as const;
-/** Byte offsets in an alarm. */
-export const ALARM = { due: 0, rings: 8 } as const;
-export const ALARM_BYTES = 16;
+/** Byte offsets in a timer. */
+export const TIMER = { due: 0, fired: 8 } as const;
+export const TIMER_BYTES = 16;
 /** The most sleeps, of all threads, that can be near their ends at the same time. */
-export const ALARMS = 512;
-export const ALARM_BOARD_BYTES = ALARM_BOARD.alarms + ALARMS * ALARM_BYTES;
+export const TIMERS = 512;
+export const TIMER_BOARD_BYTES = TIMER_BOARD.timers + TIMERS * TIMER_BYTES;
 
 /**
  * The list of words that a poller watches has its own buffer, outside any region. An empty line

@@ -72,3 +72,35 @@ export const INDEX_MASK = RECORD_COUNT - 1;
 /** Index of the low Int32 half of a 64-bit word, which depends on the machine's endianness. */
 export const LOW_HALF = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1 ? 0 : 1;
 export const HIGH_HALF = 1 - LOW_HALF;
+
+/**
+ * A bucket's cell:
+ *
+ *     line 0     │ ... │ sequence i32 │ claims i64 │ limits 8 x i32 │
+ *     line 1..8  │ epoch i32 │ liveEpoch i32 │ pace f64 │ burst f64 │ ticksPerToken f64 │ fillTicks f64 │
+ *                │ originUs f64 │ arrived i64 │ arrivedFraction u64 │  one configuration record a line
+ *
+ *     word       │ zero-time, ticks since the live record's origin: 61 bits │ live record: 3 bits │
+ */
+/** Byte offsets in line 0 of a bucket's cell. */
+export const BUCKET = { sequence: 20, claims: 24, limits: 32 } as const;
+
+/** Byte offsets in a configuration record, which is a line. */
+export const RECORD = {
+  epoch: 0,
+  liveEpoch: 4,
+  pace: 8,
+  burst: 16,
+  ticksPerToken: 24,
+  fillTicks: 32,
+  originUs: 40,
+  arrived: 48,
+  arrivedFraction: 56,
+} as const;
+
+export function recordOffset(cell: number, index: number): number {
+  return cell + CELL_HEADER_BYTES + index * LINE_BYTES;
+}
+
+/** Size of a bucket's cell without counters: 576 bytes. */
+export const BUCKET_BYTES = CELL_HEADER_BYTES + RECORD_COUNT * LINE_BYTES;

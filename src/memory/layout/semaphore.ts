@@ -24,7 +24,7 @@
  *     range      │ max: 32 bits │ min: 32 bits │
  *     state      │ 0: 12 bits │ epoch: 20 bits │ value: 32 bits │
  */
-import { CELL_HEADER_BYTES, LINE_BYTES } from './cell.ts';
+import { CELL_HEADER_BYTES, LINE_BYTES, wholeLines } from './cell.ts';
 
 /** Byte offsets in a semaphore's cell. */
 export const SEMAPHORE = {
@@ -80,7 +80,7 @@ export const ADAPT_BYTES = 3 * LINE_BYTES;
 
 /** Byte offset of the window of an adaptive semaphore, after the queue's ring. */
 export function adaptAt(waiters: number): number {
-  return Math.ceil((WAITERS_AT + waiters * (WAITER_BYTES + 8)) / LINE_BYTES) * LINE_BYTES;
+  return wholeLines(WAITERS_AT + waiters * (WAITER_BYTES + 8));
 }
 
 /**

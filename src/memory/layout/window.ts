@@ -24,8 +24,7 @@
  *     line 1     │ first f64 │ every f64 │ intervalMs f64 │ originTicks f64 │
  *     word       │ last due call: 64 - C bits │ calls so far, as far as they matter: C bits │
  */
-import { BUCKET } from './bucket.ts';
-import { CELL_HEADER_BYTES, LINE_BYTES, RECORD_COUNT, wholeLines } from './cell.ts';
+import { BUCKET, CELL_HEADER_BYTES, LINE_BYTES, RECORD_COUNT, wholeLines } from './cell.ts';
 
 /** Byte offsets in the cell of a window or a log. */
 export const WINDOW = {

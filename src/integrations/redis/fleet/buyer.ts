@@ -61,8 +61,8 @@ export class Buyer {
    */
   stand(onOpen: () => void = () => undefined): void {
     const { leader } = this.#stock;
-    // Get the alarm before reading the state, so that no ring is missed.
-    const alarm = leader.event.alarm();
+    // Observe the event before reading the state, so that no change is missed.
+    const event = leader.event.observe();
     if (this.#stock.isClosed) {
       // Another thread closed it, or this one its region.
       this.purchases.close();
@@ -82,7 +82,7 @@ export class Buyer {
         onOpen();
       }
     }
-    this.#stopListening = leader.event.listen(alarm, () => this.stand());
+    this.#stopListening = leader.event.listen(event, () => this.stand());
   }
 
   #tellReachable(): void {
@@ -147,7 +147,7 @@ export class Buyer {
     }
   }
 
-  /** Rests until the clock reaches `untilUs`, again after each ring. */
+  /** Rests until the clock reaches `untilUs`, again after each event. */
   async #restUntil(untilUs: number, epoch: number): Promise<void> {
     const { leader } = this.#stock;
     while (this.#clock.now() < untilUs && leader.isHeldBy(epoch)) {

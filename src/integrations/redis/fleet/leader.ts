@@ -52,11 +52,11 @@ export function doesRun({ id, started }: OsThread): boolean | undefined {
 }
 
 /**
- * Wakes the buyer: any thread can ring it. A resting buyer does not keep the event loop alive;
+ * Wakes the buyer: any thread can fire it. A resting buyer does not keep the event loop alive;
  * callers that wait for tokens do.
  */
 class BuyerEvent extends SharedEvent {
-  #heard = this.alarm();
+  #heard = this.observe();
 
   /** Resolves when the event has fired since the last rest, or when the clock reaches `untilUs`. */
   async rest(clock: Clock, untilUs: number): Promise<void> {
@@ -64,7 +64,7 @@ class BuyerEvent extends SharedEvent {
     // Clocks accept finite instants only.
     if (untilUs === Number.POSITIVE_INFINITY) await new Promise<void>((wake) => void listen(wake));
     else await sleepOrWake(clock, untilUs, { ref: false }, listen);
-    this.#heard = this.alarm();
+    this.#heard = this.observe();
   }
 }
 

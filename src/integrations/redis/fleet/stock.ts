@@ -3,6 +3,7 @@ import { TICKS_PER_MICRO } from '../../../kernel/constants.ts';
 import type { Known } from '../../../known-options.ts';
 import {
   checkShared,
+  clockCell,
   handleOfName,
   type LimiterHandle,
   type OpenOptions,
@@ -12,10 +13,8 @@ import {
 import type { Reservation } from '../../../limiters/reservation.ts';
 import type { Opener } from '../../../limiters/terms.ts';
 import { TokenBucket } from '../../../limiters/token-bucket.ts';
-import { allocateCell, publishCell } from '../../../memory/cell.ts';
 import type { KernelName } from '../../../memory/handle.ts';
 import { FLEET_CELL_BYTES, FLEET_STOCK, FLEET_STOCK_BYTES } from '../../../memory/layout/fleet.ts';
-import { REGION_CLOCK_BYTES } from '../../../memory/layout.ts';
 import { Region } from '../../../memory/region.ts';
 import { attachClock } from '../../../time/attach-clock.ts';
 import type { Clock, SleepOptions } from '../../../time/clock.ts';
@@ -109,11 +108,10 @@ export class Stock {
 
   /** Creates an empty stock for a name in a region. Returns the offset of its cell. */
   static createIn(region: Region, terms: FleetTerms, options: StockOptions): number {
-    const { offset } = allocateCell(region, REGION_CLOCK_BYTES, false);
-    publishCell({ region, offset, bytes: REGION_CLOCK_BYTES }, 'manual-clock');
-    const clock = ManualClock.at(region, offset);
+    const clock = ManualClock.allocate(region, 0);
     const bucket = emptyBucket(terms.stock, clock, { ...options, region });
-    return createFleetCell(region, { bucket: bucket.handle.offset, clock: offset }, terms);
+    const parts = { bucket: bucket.handle.offset, clock: clockCell(region, clock) };
+    return createFleetCell(region, parts, terms);
   }
 
   /** @throws HandleError if `handle` is not a fleet bucket's, or its memory is damaged. */

@@ -1,17 +1,16 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { ALARM, ALARM_BOARD, ALARM_BYTES } from '../../src/memory/layout.ts';
-import { AlarmBoard } from '../../src/time/alarm-board.ts';
-import { runAlarms } from '../../src/time/alarm-thread.ts';
+import { TIMER, TIMER_BOARD, TIMER_BYTES } from '../../src/memory/layout.ts';
+import { runTimers, TimerBoard } from '../../src/time/timer-thread.ts';
 import { replaceExchanges } from '../support/replaced-exchanges.ts';
 
-// Runs the alarm thread's code in this thread, on a clock and with waits that the test answers.
+// Runs the timer thread's code in this thread, on a clock and with waits that the test answers.
 
-const LAYOUT = { board: ALARM_BOARD, alarm: ALARM, alarmBytes: ALARM_BYTES, idleMs: 10_000 };
+const LAYOUT = { board: TIMER_BOARD, timer: TIMER, timerBytes: TIMER_BYTES, idleMs: 10_000 };
 const IDLE = { ms: 10_000 };
 afterEach(() => vi.restoreAllMocks());
 
 function scene() {
-  const board = AlarmBoard.create();
+  const board = TimerBoard.create();
   const id = board.replace(0);
   let nowUs = 1e6;
   const waits: object[] = [];
@@ -21,7 +20,7 @@ function scene() {
     (nowUs % 1e6) * 1000,
   ]);
   vi.spyOn(Atomics, 'notify').mockImplementation((words, at) => {
-    if (at >= ALARM_BOARD.alarms / 4) rung.push(at);
+    if (at >= TIMER_BOARD.timers / 4) rung.push(at);
     return words.length;
   });
   /** Runs until it returns; each answer stands for the events during a wait. */
@@ -33,51 +32,51 @@ function scene() {
       ms: number,
     ) => {
       waits.push({ ms });
-      if (event !== board.words[ALARM_BOARD.event / 4]) return 'not-equal';
+      if (event !== board.words[TIMER_BOARD.event / 4]) return 'not-equal';
       const answer = answers.shift();
       if (answer === undefined) throw new Error('the loop waits once more');
       return answer();
     }) as never);
-    runAlarms({ buffer: board.buffer, id }, LAYOUT);
+    runTimers({ buffer: board.buffer, id }, LAYOUT);
   };
   const pass = (us: number) => () => {
     nowUs += us;
     return 'timed-out' as const;
   };
   const set = (us: number) => {
-    const alarm = board.set(1e6 + us);
-    if (alarm === undefined) throw new Error('no alarm is free');
-    return alarm;
+    const timer = board.set(1e6 + us);
+    if (timer === undefined) throw new Error('no timer is free');
+    return timer;
   };
   return { board, id, waits, rung, run, pass, set };
 }
 
-test('rings the alarms that are due, once each, and sleeps until the next', () => {
+test('fires the timers that are due, once each, and sleeps until the next', () => {
   const { board, waits, rung, run, pass, set } = scene();
   const [late, soon, past] = [set(5000), set(1000), set(-1)];
   run(pass(1000), pass(3999), pass(2), pass(10e6));
   expect(waits).toEqual([{ ms: 1 }, { ms: 4 }, { ms: 0.001 }, IDLE]);
-  expect(rung).toEqual([past, soon, late].map(({ index }) => board.ringsAt(index)));
-  for (const alarm of [late, soon, past]) {
-    expect(board.words[board.ringsAt(alarm.index)]).toBe(1);
-    expect(board.clear(alarm)).toBe(false);
+  expect(rung).toEqual([past, soon, late].map(({ index }) => board.firedAt(index)));
+  for (const timer of [late, soon, past]) {
+    expect(board.words[board.firedAt(timer.index)]).toBe(1);
+    expect(board.clear(timer)).toBe(false);
   }
 });
 
-test('leaves an alarm alone that was cleared', () => {
+test('leaves a timer alone that was cleared', () => {
   const { board, rung, run, pass, set } = scene();
   const [kept, cleared] = [set(1000), set(1000)];
   run(() => {
     expect(board.clear(cleared)).toBe(true);
     return pass(1000)();
   }, pass(10e6));
-  expect(rung).toEqual([board.ringsAt(kept.index)]);
+  expect(rung).toEqual([board.firedAt(kept.index)]);
 });
 
-test('is woken by an earlier alarm only', () => {
+test('is woken by an earlier timer only', () => {
   const { waits, run, pass, set, board } = scene();
   set(1000);
-  const event = () => board.words[ALARM_BOARD.event / 4];
+  const event = () => board.words[TIMER_BOARD.event / 4];
   run(
     () => {
       const before = event();
@@ -95,14 +94,14 @@ test('is woken by an earlier alarm only', () => {
   expect(waits).toEqual([{ ms: 1 }, { ms: 0.5 }, { ms: 0.5 }, { ms: 1 }, IDLE]);
 });
 
-test('misses no alarm that is set while it looks', () => {
+test('misses no timer that is set while it looks', () => {
   const { run, pass, set, board, waits } = scene();
   const load = Atomics.load;
   let isSet = false;
   vi.spyOn(Atomics, 'load').mockImplementation(((words: Int32Array, at: number) => {
     const value = load(words, at);
-    // It has read how many alarms there are: none.
-    if (words instanceof Int32Array && at === ALARM_BOARD.used / 4 && !isSet) {
+    // It has read how many timers there are: none.
+    if (words instanceof Int32Array && at === TIMER_BOARD.used / 4 && !isSet) {
       isSet = true;
       set(300);
     }
@@ -123,12 +122,12 @@ test('ends when it was idle, and is then no thread that serves', () => {
   expect([board.isServed, board.thread]).toEqual([false, 0]);
 });
 
-test('stays if an alarm is set as it leaves', () => {
+test('stays if a timer is set as it leaves', () => {
   const { board, id, run, pass, set, rung } = scene();
   let leaves = 0;
   replaceExchanges<number>((exchange, { words, at, next }) => {
     const found = exchange();
-    if (words instanceof Int32Array && at === ALARM_BOARD.thread / 4 && next === 0) {
+    if (words instanceof Int32Array && at === TIMER_BOARD.thread / 4 && next === 0) {
       if (leaves++ === 0) set(10e6 + 500);
     }
     return found;
@@ -146,7 +145,7 @@ test('stays if an alarm is set as it leaves', () => {
   expect(leaves).toBe(2);
 });
 
-test('returns when another thread has taken over, and leaves the alarms to that', () => {
+test('returns when another thread has taken over, and leaves the timers to that', () => {
   const { board, id, run, pass, set, rung } = scene();
   set(1000);
   run(() => {

@@ -1,13 +1,15 @@
 import { parentPort } from 'node:worker_threads';
 import { systemClock } from '../../src/index.ts';
-import { Alarms } from '../../src/time/alarms.ts';
+import { PreciseTimers } from '../../src/time/precise-timers.ts';
 
-// A thread, or a process, that sleeps on alarms once the alarm thread runs. A process then has to
+// A thread, or a process, that sleeps on timers once the timer thread runs. A process then has to
 // end by itself.
 const wakes: string[] = [];
 while (wakes.length === 0) {
   const nowUs = systemClock.now();
-  Alarms.ofThread()?.set({ atUs: nowUs + 100, nowUs, strict: false }, () => wakes.push('woken'));
+  PreciseTimers.ofThread()?.set({ atUs: nowUs + 100, nowUs, strict: false }, () =>
+    wakes.push('woken'),
+  );
   await systemClock.sleep(nowUs + 5000, { precise: false });
 }
 if (parentPort === null) {

@@ -4,44 +4,44 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { ALARM_BOARD, ALARMS } from '../../src/memory/layout.ts';
+import { TIMER_BOARD, TIMERS } from '../../src/memory/layout.ts';
 import { compiled } from '../support/crew.ts';
 import { notingEnvironment } from '../support/preload.ts';
 
-// Alarm threads run the text of a function, so this is the compiled code.
+// Timer threads run the text of a function, so this is the compiled code.
 async function load<T>(path: string): Promise<T> {
   return (await import(new URL(`../../dist/src/${path}`, import.meta.url).href)) as T;
 }
 const { systemClock, TokenBucket, ManualClock } =
   await load<typeof import('../../src/index.ts')>('index.js');
-const { alarmBoard } =
-  await load<typeof import('../../src/time/alarm-thread.ts')>('time/alarm-thread.js');
+const { timerBoard } =
+  await load<typeof import('../../src/time/timer-thread.ts')>('time/timer-thread.js');
 
 function board() {
-  const found = alarmBoard();
+  const found = timerBoard();
   if (found === undefined) throw new Error('this Node.js is too old');
   return found;
 }
 
-/** Sleeps until an alarm thread runs. */
+/** Sleeps until a timer thread runs. */
 async function served(): Promise<void> {
   while (!board().isServed) await systemClock.sleep(systemClock.now() + 500);
 }
 
-/** The alarms of all threads that are set. */
+/** The timers of all threads that are set. */
 function isSet(): boolean {
-  const longs = new BigInt64Array(board().buffer, ALARM_BOARD.alarms, 2 * ALARMS);
+  const longs = new BigInt64Array(board().buffer, TIMER_BOARD.timers, 2 * TIMERS);
   return longs.some((due, i) => i % 2 === 0 && due !== 0n);
 }
 
-/** How often the alarms of the board have rung. */
+/** How often the timers of the board have fired. */
 function rings(): number {
   let sum = 0;
-  for (let index = 0; index < ALARMS; index++) sum += board().words[board().ringsAt(index)] ?? 0;
+  for (let index = 0; index < TIMERS; index++) sum += board().words[board().firedAt(index)] ?? 0;
   return sum;
 }
 
-describe('the alarm thread', () => {
+describe('the timer thread', () => {
   test('serves the sleeps of a process, and leaves nothing behind', async () => {
     await served();
     const before = rings();
@@ -74,7 +74,7 @@ describe('the alarm thread', () => {
     // The first limiter of a thread makes the board.
     TokenBucket.create({ rate: 1, burst: 1, clock: ManualClock.create() });
     board().retire(board().thread);
-    const worker = new Worker(compiled('alarm-user'));
+    const worker = new Worker(compiled('timer-user'));
     onTestFinished(() => void worker.terminate());
     await once(worker, 'message');
     const { thread } = board();
@@ -92,7 +92,7 @@ describe('the alarm thread', () => {
 
   // docs/tuning.md: "It ends after 10 s without a wait"
   test.each([{}, { ZEROTIME_PRECISE: '0' }])('lets its process end, with %o', async (own) => {
-    const script = fileURLToPath(compiled(own.ZEROTIME_PRECISE ? 'lonely' : 'alarm-user'));
+    const script = fileURLToPath(compiled(own.ZEROTIME_PRECISE ? 'lonely' : 'timer-user'));
     const options = { timeout: 60_000, env: { ...process.env, ...own } };
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [script], options);
     expect([stdout, stderr]).toEqual([own.ZEROTIME_PRECISE ? 'in time\n' : 'slept\n', '']);
@@ -100,7 +100,7 @@ describe('the alarm thread', () => {
 
   test("ignores the process's options", async () => {
     const options = { timeout: 60_000, env: notingEnvironment() };
-    const script = fileURLToPath(compiled('alarm-user'));
+    const script = fileURLToPath(compiled('timer-user'));
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [script], options);
     expect([stdout, stderr], 'only the main thread loads it').toEqual(['slept\n', 'loaded\n']);
   });

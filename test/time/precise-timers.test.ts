@@ -1,37 +1,37 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { ALARM_BOARD, ALARMS } from '../../src/memory/layout.ts';
+import { TIMER_BOARD, TIMERS } from '../../src/memory/layout.ts';
 import { timers } from '../../src/memory/runtime.ts';
-import { AlarmBoard } from '../../src/time/alarm-board.ts';
-import { Alarms } from '../../src/time/alarms.ts';
+import { PreciseTimers } from '../../src/time/precise-timers.ts';
+import { TimerBoard } from '../../src/time/timer-thread.ts';
 import { settled } from '../support/settled.ts';
 
-/** Lets alarms use the timers of vitest. */
+/** Lets timers use the timers of vitest. */
 function fakeTimers(): void {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  vi.spyOn(timers, 'start').mockImplementation((...given) => setTimeout(...given));
+  vi.spyOn(timers, 'start').mockImplementation((action, ms) => setTimeout(action, ms));
   vi.spyOn(timers, 'stop').mockImplementation((timer) => clearTimeout(timer));
 }
 
-/** The alarms of a thread, whose alarm thread the test plays. */
-function playedAlarms() {
-  const board = AlarmBoard.create();
-  const start = vi.fn<(board: AlarmBoard, id: number, onFail: () => void) => void>();
-  const alarms = new Alarms(board, start);
+/** The timers of a thread, whose timer thread the test plays. */
+function playedTimers() {
+  const board = TimerBoard.create();
+  const start = vi.fn<(board: TimerBoard, id: number, onFail: () => void) => void>();
+  const timers = new PreciseTimers(board, start);
   const sets = vi.spyOn(board, 'set');
   const woken: string[] = [];
   let nowUs = 1e6;
   const set = (us: number, name = '', strict = false) =>
-    alarms.set({ atUs: nowUs + us, nowUs, strict }, () => woken.push(name));
-  /** The alarm thread proves that it runs. */
-  const run = () => Atomics.store(board.words, ALARM_BOARD.running / 4, board.thread);
+    timers.set({ atUs: nowUs + us, nowUs, strict }, () => woken.push(name));
+  /** The timer thread proves that it runs. */
+  const run = () => Atomics.store(board.words, TIMER_BOARD.running / 4, board.thread);
   const lastSet = () => sets.mock.results.at(-1)?.value;
-  const ring = (alarm = lastSet()) => {
-    nowUs = Math.max(nowUs, alarm.dueUs);
-    if (!board.clear(alarm)) return;
-    Atomics.add(board.words, board.ringsAt(alarm.index), 1);
-    Atomics.notify(board.words, board.ringsAt(alarm.index));
+  const ring = (timer = lastSet()) => {
+    nowUs = Math.max(nowUs, timer.dueUs);
+    if (!board.clear(timer)) return;
+    Atomics.add(board.words, board.firedAt(timer.index), 1);
+    Atomics.notify(board.words, board.firedAt(timer.index));
   };
-  /** Starts the alarm thread, as the first alarm does. */
+  /** Starts the timer thread, as the first timer does. */
   const started = () => {
     set(100);
     run();
@@ -40,10 +40,10 @@ function playedAlarms() {
     nowUs += us;
   };
   const isFree = () =>
-    Array.from({ length: ALARMS }, (_, i) => i).every((index) => {
-      return !board.clear({ index, dueUs: lastSet()?.dueUs, rings: 0 });
+    Array.from({ length: TIMERS }, (_, i) => i).every((index) => {
+      return !board.clear({ index, dueUs: lastSet()?.dueUs, fired: 0 });
     });
-  return { board, start, alarms, sets, woken, set, run, ring, started, pass, lastSet, isFree };
+  return { board, start, timers, sets, woken, set, run, ring, started, pass, lastSet, isFree };
 }
 
 /** Turns the event loop, in which the wake-ups of other threads arrive. */
@@ -57,8 +57,8 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-test('the first alarm starts the thread, and has to do without it', () => {
-  const { board, start, set, run, woken } = playedAlarms();
+test('the first timer starts the thread, and has to do without it', () => {
+  const { board, start, set, run, woken } = playedTimers();
   expect(set(100)).toBeUndefined();
   expect(set(100), 'still starting').toBeUndefined();
   expect(start).toHaveBeenCalledTimes(1);
@@ -69,8 +69,8 @@ test('the first alarm starts the thread, and has to do without it', () => {
   expect(woken).toEqual([]);
 });
 
-test('an alarm wakes its sleeper once, and leaves no timer behind', async () => {
-  const { started, set, ring, woken, isFree } = playedAlarms();
+test('a timer wakes its sleeper once, and leaves no timer behind', async () => {
+  const { started, set, ring, woken, isFree } = playedTimers();
   started();
   set(100, 'a');
   expect(vi.getTimerCount(), 'keeps the event loop alive').toBe(1);
@@ -81,8 +81,8 @@ test('an alarm wakes its sleeper once, and leaves no timer behind', async () => 
   expect(isFree()).toBe(true);
 });
 
-test('a cancelled alarm is free for others, and has no listener', async () => {
-  const { board, started, set, ring, woken, lastSet } = playedAlarms();
+test('a cancelled timer is free for others, and has no listener', async () => {
+  const { board, started, set, ring, woken, lastSet } = playedTimers();
   started();
   const cancel = set(100, 'a');
   const first = lastSet();
@@ -90,7 +90,7 @@ test('a cancelled alarm is free for others, and has no listener', async () => {
   cancel?.();
   expect(board.clear(first)).toBe(false);
   // A listener would keep the async context of the caller alive.
-  expect(Atomics.notify(board.words, board.ringsAt(first.index))).toBe(0);
+  expect(Atomics.notify(board.words, board.firedAt(first.index))).toBe(0);
   expect(vi.getTimerCount()).toBe(0);
   set(300, 'b');
   expect(lastSet().index, 'not before the end of the first is heard').not.toBe(first.index);
@@ -99,8 +99,8 @@ test('a cancelled alarm is free for others, and has no listener', async () => {
   expect(woken).toEqual(['b']);
 });
 
-test('an alarm that has rung is not set again before this thread has heard it', async () => {
-  const { board, started, set, ring, woken, sets } = playedAlarms();
+test('a timer that has fired is not set again before this thread has heard it', async () => {
+  const { board, started, set, ring, woken, sets } = playedTimers();
   started();
   set(100, 'a');
   ring();
@@ -111,13 +111,13 @@ test('an alarm that has rung is not set again before this thread has heard it', 
   await turns(() => woken.length > 1);
   expect(woken).toEqual(['a', 'b']);
   expect(vi.getTimerCount(), 'no sleeper is left to its guard').toBe(0);
-  for (let i = 1; i < ALARMS; i++) board.set(9e6, (index) => index === first.index);
+  for (let i = 1; i < TIMERS; i++) board.set(9e6, (index) => index === first.index);
   expect(set(100), 'free again').toBeDefined();
   expect(sets.mock.results.at(-1)?.value.index).toBe(first.index);
 });
 
-test('a cancelled alarm that is set again by another thread stays that of the other', () => {
-  const { board, started, set, lastSet } = playedAlarms();
+test('a cancelled timer that is set again by another thread stays that of the other', () => {
+  const { board, started, set, lastSet } = playedTimers();
   started();
   const cancel = set(100, 'a');
   const first = lastSet();
@@ -128,43 +128,43 @@ test('a cancelled alarm that is set again by another thread stays that of the ot
   expect(board.clear(first), 'still set').toBe(true);
 });
 
-test('a sleeper may be woken by the ring of one that had its alarm before', async () => {
-  const { board, started, set, woken, lastSet } = playedAlarms();
+test('a sleeper may be woken by one that had its timer before', async () => {
+  const { board, started, set, woken, lastSet } = playedTimers();
   started();
   set(100, 'a');
-  Atomics.notify(board.words, board.ringsAt(lastSet().index));
+  Atomics.notify(board.words, board.firedAt(lastSet().index));
   await turns(() => woken.length > 0);
   expect(woken).toEqual(['a']);
   expect(board.clear(lastSet()), 'cleared').toBe(false);
 });
 
-test('an alarm that rings before anybody listens is heard', async () => {
-  const { board, alarms, started, woken, sets } = playedAlarms();
+test('a timer that fires before anybody listens is heard', async () => {
+  const { board, timers, started, woken, sets } = playedTimers();
   started();
   sets.mockImplementationOnce((dueUs) => {
-    const alarm = AlarmBoard.prototype.set.call(board, dueUs);
-    if (alarm === undefined) throw new Error('no alarm is free');
-    board.clear(alarm);
-    Atomics.add(board.words, board.ringsAt(alarm.index), 1);
-    return alarm;
+    const timer = TimerBoard.prototype.set.call(board, dueUs);
+    if (timer === undefined) throw new Error('no timer is free');
+    board.clear(timer);
+    Atomics.add(board.words, board.firedAt(timer.index), 1);
+    return timer;
   });
-  alarms.set({ atUs: 1e6 + 100, nowUs: 1e6, strict: false }, () => woken.push('a'));
+  timers.set({ atUs: 1e6 + 100, nowUs: 1e6, strict: false }, () => woken.push('a'));
   await settled();
   expect(woken).toEqual(['a']);
 });
 
-test('when all alarms are in use, a sleeper does without', () => {
-  const { board, started, set, lastSet } = playedAlarms();
+test('when all timers are in use, a sleeper does without', () => {
+  const { board, started, set, lastSet } = playedTimers();
   started();
-  for (let i = 0; i < ALARMS; i++) expect(board.set(2e6)).toBeDefined();
+  for (let i = 0; i < TIMERS; i++) expect(board.set(2e6)).toBeDefined();
   expect(set(100)).toBeUndefined();
-  board.clear({ index: 7, dueUs: 2e6, rings: 0 });
+  board.clear({ index: 7, dueUs: 2e6, fired: 0 });
   expect(set(100)).toBeDefined();
   expect(lastSet().index).toBe(7);
 });
 
 test('after many wakes, timers do for long waits and short ones get longer, unless strict', async () => {
-  const { started, set, ring, pass, woken, lastSet } = playedAlarms();
+  const { started, set, ring, pass, woken, lastSet } = playedTimers();
   started();
   const waits: number[] = [];
   let nowUs = 1e6;
@@ -189,7 +189,7 @@ test('after many wakes, timers do for long waits and short ones get longer, unle
 });
 
 test('strict wakes, and many at once, leave others no debt beyond the next wake', async () => {
-  const { started, set, ring, pass, woken, sets } = playedAlarms();
+  const { started, set, ring, pass, woken, sets } = playedTimers();
   started();
   for (let i = 0; i < 50; i++) {
     set(100, 'strict', true);
@@ -206,15 +206,15 @@ test('strict wakes, and many at once, leave others no debt beyond the next wake'
 });
 
 test('a board is recognized by its size', () => {
-  const { buffer } = AlarmBoard.create();
-  expect(AlarmBoard.open(buffer)?.buffer).toBe(buffer);
-  expect(AlarmBoard.open(new SharedArrayBuffer(buffer.byteLength - 8))).toBeUndefined();
-  expect(AlarmBoard.open(undefined)).toBeUndefined();
+  const { buffer } = TimerBoard.create();
+  expect(TimerBoard.open(buffer)?.buffer).toBe(buffer);
+  expect(TimerBoard.open(new SharedArrayBuffer(buffer.byteLength - 8))).toBeUndefined();
+  expect(TimerBoard.open(undefined)).toBeUndefined();
 });
 
-// docs/tuning.md: "If it is killed, timers take over within 10 ms"
-test('a thread that does not ring is doubted, and replaced if it does not prove itself', () => {
-  const { board, start, started, set, woken, run, pass } = playedAlarms();
+// docs/tuning.md: "If it is killed, the event loop's timers take over within 10 ms"
+test('a thread that fires nothing is doubted, and replaced if it does not prove itself', () => {
+  const { board, start, started, set, woken, run, pass } = playedTimers();
   started();
   const id = board.thread;
   set(1000, 'a');
@@ -241,7 +241,7 @@ test('a thread that does not ring is doubted, and replaced if it does not prove 
 });
 
 test('a thread that was only late serves again', () => {
-  const { start, started, set, run } = playedAlarms();
+  const { start, started, set, run } = playedTimers();
   started();
   set(1000);
   vi.advanceTimersByTime(11);
@@ -251,7 +251,7 @@ test('a thread that was only late serves again', () => {
 });
 
 test('a thread that was late before has its time once more', () => {
-  const { board, start, started, set, run, pass } = playedAlarms();
+  const { board, start, started, set, run, pass } = playedTimers();
   set(100);
   set(100);
   started();
@@ -272,7 +272,7 @@ test('a thread that was late before has its time once more', () => {
 });
 
 test('where no thread can start, none is started again', () => {
-  const { board, start, set, pass } = playedAlarms();
+  const { board, start, set, pass } = playedTimers();
   start.mockImplementation((_, id, onFail) => {
     board.retire(id);
     onFail();
@@ -286,22 +286,22 @@ test('where no thread can start, none is started again', () => {
 });
 
 test('a thread that has ended is started again', () => {
-  const { board, start, started, set } = playedAlarms();
+  const { board, start, started, set } = playedTimers();
   started();
   board.retire(board.thread);
   expect(set(100)).toBeUndefined();
   expect(start).toHaveBeenCalledTimes(2);
 });
 
-test('a thread that ends as an alarm is set does not get it', () => {
-  const { board, alarms, started, sets, isFree } = playedAlarms();
+test('a thread that ends as a timer is set does not get it', () => {
+  const { board, timers, started, sets, isFree } = playedTimers();
   started();
   sets.mockImplementationOnce((dueUs) => {
     board.retire(board.thread);
-    return AlarmBoard.prototype.set.call(board, dueUs);
+    return TimerBoard.prototype.set.call(board, dueUs);
   });
   const wake = () => undefined;
-  expect(alarms.set({ atUs: 1e6 + 100, nowUs: 1e6, strict: false }, wake)).toBeUndefined();
+  expect(timers.set({ atUs: 1e6 + 100, nowUs: 1e6, strict: false }, wake)).toBeUndefined();
   expect(isFree()).toBe(true);
   expect(vi.getTimerCount()).toBe(0);
 });

@@ -1,9 +1,8 @@
 import { timers } from '../memory/runtime.ts';
-import type { AlarmBoard, SetAlarm } from './alarm-board.ts';
-import { alarmBoard, startAlarmThread } from './alarm-thread.ts';
 import { isPreciseByDefault } from './precise.ts';
+import { type SetTimer, startTimerThread, type TimerBoard, timerBoard } from './timer-thread.ts';
 
-/** An alarm thread is doubted if it has not rung this long after the instant. */
+/** A timer thread is doubted if it has fired no timer this long after the instant. */
 const GUARD_MS = 10;
 /**
  * A thread that does not run for this long is replaced; the time doubles if the next one fails too.
@@ -18,32 +17,32 @@ const CREDIT_US = 40_000;
 /** Beyond the credit, longer waits use timers, and shorter ones are extended to this. */
 const SHORT_US = 400;
 
-/** Lets threads started from now on share this thread's alarm thread. */
-export function shareAlarms(): void {
-  if (isPreciseByDefault()) Alarms.ofThread();
+/** Lets threads started from now on share this thread's timer thread. */
+export function sharePreciseTimers(): void {
+  if (isPreciseByDefault()) PreciseTimers.ofThread();
 }
 
-/** This thread's alarms: they ring within tens of microseconds, without spinning. */
-export class Alarms {
-  static #own: Alarms | undefined;
+/** This thread's precise timers: they fire within tens of microseconds, without spinning. */
+export class PreciseTimers {
+  static #own: PreciseTimers | undefined;
   static #isKnown = false;
 
-  /** This thread's alarms; undefined if no alarm thread can run. */
-  static ofThread(): Alarms | undefined {
-    if (!Alarms.#isKnown) {
-      Alarms.#isKnown = true;
-      const board = alarmBoard();
-      Alarms.#own = board && new Alarms(board, startAlarmThread);
+  /** This thread's precise timers; undefined if no timer thread can run. */
+  static ofThread(): PreciseTimers | undefined {
+    if (!PreciseTimers.#isKnown) {
+      PreciseTimers.#isKnown = true;
+      const board = timerBoard();
+      PreciseTimers.#own = board && new PreciseTimers(board, startTimerThread);
     }
-    return Alarms.#own;
+    return PreciseTimers.#own;
   }
 
-  readonly #board: AlarmBoard;
-  readonly #start: typeof startAlarmThread;
+  readonly #board: TimerBoard;
+  readonly #start: typeof startTimerThread;
   #canStart = true;
   /**
-   * The sleeper of each alarm that this thread listens to; undefined if it was cancelled.
-   * Invariant: none of these alarms is set again before this thread has heard it.
+   * The sleeper of each timer that this thread listens to; undefined if it was cancelled.
+   * Invariant: none of these timers is set again before this thread has heard it.
    */
   readonly #sleepers = new Map<number, (() => void) | undefined>();
   /** The instant up to which wakes have used their processor time. */
@@ -54,14 +53,14 @@ export class Alarms {
   #timeoutUs = TIMEOUT_US;
 
   /** @internal */
-  constructor(board: AlarmBoard, start: typeof startAlarmThread) {
+  constructor(board: TimerBoard, start: typeof startTimerThread) {
     this.#board = board;
     this.#start = start;
   }
 
   /**
    * Calls `wake` at `atUs`, rarely earlier. The returned function cancels it. Keeps the event loop
-   * alive. Returns undefined if timers must do: while no alarm thread runs, or, unless `strict`,
+   * alive. Returns undefined if the event loop's timers must do: while no timer thread runs, or, unless `strict`,
    * after too many recent wakes.
    */
   set(
@@ -72,24 +71,24 @@ export class Alarms {
     const isSpent = !strict && this.#spentUs > nowUs + CREDIT_US;
     if (isSpent && atUs - nowUs > SHORT_US) return undefined;
     const dueUs = isSpent ? nowUs + SHORT_US : atUs;
-    const alarm = this.#board.set(dueUs, (index) => this.#sleepers.has(index));
-    // The thread may have ended just before it could see the alarm.
-    if (alarm === undefined || !this.#board.isServed) {
-      if (alarm !== undefined) this.#board.clear(alarm);
+    const timer = this.#board.set(dueUs, (index) => this.#sleepers.has(index));
+    // The thread may have ended just before it could see the timer.
+    if (timer === undefined || !this.#board.isServed) {
+      if (timer !== undefined) this.#board.clear(timer);
       return undefined;
     }
-    const ring = () => {
+    const fire = () => {
       timers.stop(guard);
-      // Do not charge a sleeper woken by an earlier alarm's ring.
-      const hasRung = !this.#board.clear(alarm);
-      if (hasRung && !isSpent && !strict) this.#spend(dueUs);
+      // Do not charge a sleeper woken by an earlier timer.
+      const hasFired = !this.#board.clear(timer);
+      if (hasFired && !isSpent && !strict) this.#spend(dueUs);
       wake();
     };
     const cancel = () => {
-      if (this.#sleepers.get(alarm.index) !== ring) return false;
-      this.#sleepers.set(alarm.index, undefined);
+      if (this.#sleepers.get(timer.index) !== fire) return false;
+      this.#sleepers.set(timer.index, undefined);
       timers.stop(guard);
-      return this.#board.cancel(alarm);
+      return this.#board.cancel(timer);
     };
     const guard = timers.start(
       () => {
@@ -98,8 +97,8 @@ export class Alarms {
       },
       Math.ceil((dueUs - nowUs) / 1000) + GUARD_MS,
     );
-    this.#sleepers.set(alarm.index, ring);
-    this.#listen(alarm);
+    this.#sleepers.set(timer.index, fire);
+    this.#listen(timer);
     return cancel;
   }
 
@@ -109,19 +108,19 @@ export class Alarms {
     this.#spentUs = Math.min(spentUs, nowUs + CREDIT_US + GAP_US);
   }
 
-  #listen({ index, rings }: SetAlarm): void {
-    const ring = Atomics.waitAsync(this.#board.words, this.#board.ringsAt(index), rings);
+  #listen({ index, fired }: SetTimer): void {
+    const wait = Atomics.waitAsync(this.#board.words, this.#board.firedAt(index), fired);
     const heard = () => {
       const sleeper = this.#sleepers.get(index);
       this.#sleepers.delete(index);
-      // The ring may be of another thread's earlier alarm: the sleeper looks at the clock.
+      // Another thread's earlier timer may have fired: the sleeper looks at the clock.
       sleeper?.();
     };
-    if (ring.async) ring.value.then(heard);
+    if (wait.async) wait.value.then(heard);
     else queueMicrotask(heard);
   }
 
-  /** Whether an alarm thread runs; otherwise starts or replaces it. */
+  /** Whether a timer thread runs; otherwise starts or replaces it. */
   #isServed(nowUs: number): boolean {
     if (this.#board.isServed) {
       this.#absent = 0;
