@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type KernelName, ManualClock, TokenBucket } from '../../src/index.ts';
+import { MANUAL_CLOCK } from '../../src/memory/layout.ts';
 import { Board } from '../support/board.ts';
 import { Cell } from '../support/cell.ts';
 import { Crew } from '../support/crew.ts';
@@ -123,8 +124,8 @@ describe('a reconfiguration', () => {
   test('that fails frees the record that it had claimed', () => {
     const { clock, bucket, cell } = made();
     // Overwrite the clock's memory, so that no instant can be computed.
-    const { buffer } = clock.handle as { buffer: SharedArrayBuffer };
-    new Float64Array(buffer)[0] = Number.NaN;
+    const { buffer, offset } = clock.handle as { buffer: SharedArrayBuffer; offset: number };
+    new Float64Array(buffer, offset + MANUAL_CLOCK.now)[0] = Number.NaN;
     for (let i = 0; i < 20; i++) {
       expect(() => bucket.reconfigure({ rate: 5 })).toThrow(/clock or the limiter's origin/);
     }
