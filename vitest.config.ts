@@ -24,7 +24,7 @@ const ONE_BY_ONE = [
   'test/kernel/window-threads.test.ts',
   'test/limiters/{keyed-threads,linearizability,reconfigure-threads}.test.ts',
   'test/limiters/{reconfigure-waits,threads,wait-threads}.test.ts',
-  'test/time/{alarm-thread,ticker-thread}.test.ts',
+  'test/time/{ticker-thread,timer-thread}.test.ts',
 ];
 /** Tests that measure intervals, or count what a process holds. They leave processors idle. */
 const APART = [
