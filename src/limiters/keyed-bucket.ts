@@ -44,8 +44,8 @@ export class KeyBucket extends BucketCalls {
 
   /**
    * Refuses this key for `ms` milliseconds, after which its bucket refills from 0. Beyond 2.8 million
-   * tokens a second, a block may end sooner, but not within 50 days. Never shortens a longer debt, and
-   * keeps reservations from before it from being cancelled; {@link reset} ends a block or debt. Returns false, and does nothing, if the key finds no place
+   * tokens a second, a block may end sooner, but not within 50 days. Never shortens a longer debt;
+   * {@link reset} ends a block or debt. Returns false, and does nothing, if the key finds no place
    * in the table, or its limits are unlimited.
    *
    * A block is a debt: returned tokens shorten it, and so does a higher rate after `reconfigure`. A

@@ -133,7 +133,6 @@ export class TierKeys<Key> implements Keys<Key> {
   /** Tokens that had arrived under each limit before the one in force, since the first. */
   #before: readonly Rational[];
   readonly #held = new Map<Key, Held>();
-  readonly #blocks = new Map<Key, number>();
   /** The largest limit so far. */
   #most: Rational;
 
@@ -168,11 +167,6 @@ export class TierKeys<Key> implements Keys<Key> {
     const { flow, sinceUs } = this.unused(tier);
     const missing = index.minus(this.#before[tier] ?? ZERO);
     return missing.compare(ZERO) <= 0 ? 'past' : sinceUs.plus(missing.over(flow));
-  }
-
-  /** The blocks of a key so far. An admission before one cannot be cancelled: that would end it. */
-  blocksOf(key: Key): number {
-    return this.#blocks.get(key) ?? 0;
   }
 
   held(key: Key): Held | undefined {
@@ -211,10 +205,7 @@ export class TierKeys<Key> implements Keys<Key> {
     const contents = this.contents(key, tier).blocked(now, us);
     this.hold(key, tier, contents);
     const { everyUs, sinceUs } = contents;
-    if (everyUs === undefined) {
-      if (us.compare(ZERO) > 0) this.#blocks.set(key, this.blocksOf(key) + 1);
-      return;
-    }
+    if (everyUs === undefined) return;
     const { window } = usage({ tier, contents }, now);
     const starts = now.plus(us).minus(sinceUs).over(everyUs).ceil();
     if (window.compare(starts.minus(Rational.of(1))) !== 0) return;
@@ -297,18 +288,16 @@ class TierKey<Key> extends Calls implements KeyCalls {
     const contents = this.#contents.taking(Rational.of(tokens), this.now);
     if (tokens > 0) this.#hold(contents);
     const index = this.#keys.indexOf(this.#tier, contents.zero);
-    const blocks = this.#keys.blocksOf(this.#key);
     return {
       ...{ n: tokens, waitUs },
       due: () => this.#keys.dueUs(this.#tier, index),
-      cancel: () => this.#cancel(contents, tokens, blocks),
+      cancel: () => this.#cancel(contents, tokens),
     };
   }
 
   /** While the bucket is as the admission left it. */
-  #cancel(then: Contents, tokens: number, blocks: number): boolean {
+  #cancel(then: Contents, tokens: number): boolean {
     if (tokens === 0) return true;
-    if (this.#keys.blocksOf(this.#key) !== blocks) return false;
     const held = this.#keys.held(this.#key)?.contents;
     if (held?.limit !== then.limit || held.zero.compare(then.zero) !== 0) return false;
     this.#hold(held.withZero(held.zero.minus(Rational.of(tokens))));

@@ -174,8 +174,7 @@ export class LimitSetOracle extends Calls<Promised> {
     const present = this.#present;
     const before = this.#all.map((one) => one.floored(one.arrivedBy(present)));
     this.#all = this.#all.map((one) => one.blocked(present, Rational.of(us)));
-    const isLonger = this.#all.some(({ zero }, i) => zero.compare(before[i] ?? ZERO) !== 0);
-    if (us === 0 && !isLonger) return;
+    if (this.#all.every(({ zero }, i) => zero.compare(before[i] ?? ZERO) === 0)) return;
     this.#index = this.#index.plus(Rational.of(1).over(UNITS));
     this.#chargedUs = max(this.#chargedUs, this.now);
   }

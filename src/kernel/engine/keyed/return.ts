@@ -1,7 +1,7 @@
 import { exchange64, load64 } from '../accesses';
 import { joined, round, ticksDown } from '../arithmetic';
-import { fillTicks, ticksPerMicro, ticksPerToken } from '../bucket/limit';
-import { DAMAGED, LAST_TICKS, LATER, NO_PLACE, TABLE_SPAN_TICKS } from '../constants';
+import { ticksPerMicro, ticksPerToken } from '../bucket/limit';
+import { DAMAGED, LATER, NO_PLACE, TABLE_SPAN_TICKS } from '../constants';
 import {
   begin,
   chargeKey,
@@ -21,7 +21,6 @@ import {
   instantUs,
   isUpToDate,
   longestWait,
-  nowTicks,
   restNow,
   setInstant,
   sinceFill,
@@ -76,11 +75,8 @@ function blockFor(us: f64): f64 {
   while (true) {
     const looked = look();
     if (looked != 0) return looked;
-    const lack = ticks + heldBefore(heldTicks);
-    // Within a longer debt, a block adds a tick: to cancel what made the debt would end the block.
-    const isRoom = fillTicks == 0 && nowTicks - heldTicks < LAST_TICKS;
-    if (lack <= 0 && (us == 0 || !isRoom)) return 0;
-    const cost = max<i64>(lack, 1);
+    const cost = ticks + heldBefore(heldTicks);
+    if (cost <= 0) return 0;
     // Only from the state seen, so that a debt added by another thread is not added to this. The
     // span bounds the wait, so LATER means that the state has changed.
     const wait = chargeKey(cost, Infinity, seenState, cost);

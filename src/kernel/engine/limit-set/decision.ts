@@ -163,12 +163,9 @@ function findSpan(since: f64): f64 {
   return refusal;
 }
 
-/**
- * Empties each limit for a time. A longer debt stays. Returns 0 if the time is 0 and all stay: to
- * cancel what made a longer debt would end the block.
- */
+/** Empties each limit for a time. A longer debt stays. Returns 0 if all stay. */
 function blockAll(slot: usize, since: f64): i64 {
-  let costs: i64 = blockUs > 0 ? 1 : 0;
+  let costs: i64 = 0;
   for (let i = 0; i < count; i++) {
     const limit = limitIn(live, i);
     const now = tickAt(since, speedOf(limit));
