@@ -1,4 +1,4 @@
-import { constants, existsSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { constants, lstatSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Writable } from 'node:stream';
 import type { Command } from 'commander';
@@ -119,7 +119,8 @@ export function writeFiles(outputs: Outputs, texts: Texts): boolean {
 
 /** Writes a file. If that fails, as on a full disk, leaves no part of a new one. */
 function writeWhole(path: string, text: string): void {
-  const isNew = !existsSync(path);
+  // A link that leads nowhere is not new.
+  const isNew = lstatSync(path, { throwIfNoEntry: false }) === undefined;
   try {
     writeFileSync(path, text);
   } catch (error) {

@@ -18,7 +18,7 @@ import type { OpenLimiter } from './opening.ts';
 import type { RefusedMessage } from './refused.ts';
 import type { Reservation } from './reservation.ts';
 import type { Description } from './state.ts';
-import { KeyWaiters, type WaitCount } from './waiting.ts';
+import { announce, KeyWaiters, type WaitCount } from './waiting.ts';
 
 /**
  * The bucket of one key of a `KeyedTokenBucket` or `KeyedLimitSet`. `whenFull` decides about a key
@@ -63,7 +63,7 @@ export class KeyBucket extends BucketCalls {
    * place in the table.
    */
   reset(): void {
-    this.at.reset();
+    if (this.at.reset()) announce(this);
   }
 
   /** @internal */

@@ -29,7 +29,7 @@ import type { Region } from './region.ts';
 import type { Description } from './state.ts';
 import { keyedFixedWindowTerms } from './terms.ts';
 import { TokenCalls } from './token-calls.ts';
-import { checkWait, type Refusal, type Source, waitHere, watch } from './waiting.ts';
+import { announce, checkWait, type Refusal, type Source, waitHere, watch } from './waiting.ts';
 import { checkWhole } from './window.ts';
 
 /** The limit of a tier. */
@@ -214,6 +214,8 @@ export class KeyWindow extends TokenCalls implements Part, Source {
    */
   reset(): void {
     this.at.reset();
+    // Callers sleep until a block or the window ends.
+    announce(this);
   }
 }
 

@@ -140,7 +140,8 @@ export function createTable<Kind extends CellKind>(
 export function withoutTier<T extends object>(
   options: (T & TierOptions) | undefined,
 ): T | undefined {
-  if (options === undefined || !('tier' in options)) return options;
+  // `Object`, because what is not an object is refused later, by name.
+  if (options === undefined || !('tier' in Object(options))) return options;
   const { tier, ...others } = options;
   return others as unknown as T; // T has no tier of its own
 }
@@ -262,10 +263,9 @@ export class TableKey {
     return this.seek().block(this.table.clock.now(), ms * 1000);
   }
 
-  /** Fills the key's bucket, or empties its window, and wakes waiting callers. */
-  reset(): void {
-    this.seek().reset(this.table.clock.now());
-    announce(this.table);
+  /** Fills the key's bucket, or empties its window. True if promised tokens have moved up. */
+  reset(): boolean {
+    return this.seek().reset(this.table.clock.now());
   }
 }
 

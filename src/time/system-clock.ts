@@ -48,10 +48,10 @@ function preciseTimersFor(
 }
 
 /**
- * Sleeps until `now()` reaches `untilUs`: a precise sleep on precise timers, if there is a
- * timer thread, others on those of the event loop. By default, short and strict sleeps are precise.
- * Timers of the event loop count whole
- * milliseconds and may fire up to one early (libuv/libuv#4773), so the clock is checked each time.
+ * Sleeps until `now()` reaches `untilUs`: a precise sleep on precise timers, if there is a timer
+ * thread, others on those of the event loop. By default, short and strict sleeps are precise. Timers
+ * of the event loop count whole milliseconds and may fire up to one early (libuv/libuv#4773), so the
+ * clock is checked each time.
  *
  * At its end, a strict sleep polls the clock once per turn of the event loop, so other work goes
  * on.

@@ -1,4 +1,12 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join, relative } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { folderOfFile, written } from '../support/folders.ts';
@@ -61,6 +69,14 @@ test.each([
   const { code, stderr } = await runInProcess(args);
   expect(code).toBe(1);
   expect(stderr).toContain(`the path of a writable file (${reason}`);
+});
+
+test('a link that leads nowhere stays, if nothing can be written through it', async () => {
+  const link = join(folder, 'nowhere');
+  symlinkSync(join(folder, 'no', 'such'), link);
+  const { code, stderr } = await runInProcess([...SIMULATE, '-f', LOG, '--report', link]);
+  expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining('ENOENT') });
+  expect(readlinkSync(link)).toBe(join(folder, 'no', 'such'));
 });
 
 test('different files, devices and standard streams are fine', async () => {

@@ -15,6 +15,19 @@ import { createTable, LIMITS } from '../support/keyed-limit-set-table.ts';
 import { settled } from '../support/settled.ts';
 
 describe.each(['wasm', 'atomics'] as const)('keys with several limits (%s)', (kernel) => {
+  test('options that are not an object are refused by name', async () => {
+    const { made } = createTable({ kernel });
+    for (const [options, got] of [
+      [null, 'null'],
+      ['x', '"x"'],
+    ] as const) {
+      const message = `options must be an object, got ${got}`;
+      await expect(made.wait('a', 1, options as never)).rejects.toThrow(message);
+      expect(() => made.waitSync('a', 1, options as never)).toThrow(message);
+      expect(() => made.reserve('a', 1, options as never)).toThrow(message);
+    }
+  });
+
   test('callers wait for the limit that takes longest, in order', async () => {
     const { made, clock } = createTable({ kernel });
     expect(made.charge('a', 10)).toBe(6);

@@ -207,11 +207,18 @@ export function checkRequestLimit<Request>(
   for (const name of FUNCTIONS) {
     if (given[name] !== undefined) checkFunction(name, given[name]);
   }
+  // Read by name: options may be inherited, or getters of a class.
   const { fail = 'closed', outcomeOf = (_, status) => outcomeOfResponse(status) } = options;
+  const { limiter, skip, onLimit, onError, policy, windowMs } = options;
   const taking = takingBy(options, defaultKey);
   checkPolicy(options);
   return {
-    ...options,
+    limiter,
+    ...(skip && { skip }),
+    ...(onLimit && { onLimit }),
+    ...(onError && { onError }),
+    ...(policy !== undefined && { policy }),
+    ...(windowMs !== undefined && { windowMs }),
     taking,
     outcomeOf,
     fail: checkChoice('fail', fail, ['open', 'closed']),

@@ -85,7 +85,11 @@ export class Answers {
       result = await ask();
       if (this.#down.size > 0) this.#down.delete(bucket.node);
     } catch (error) {
-      if (admitted !== undefined && isNever(error)) this.count(undefined);
+      // Thrown because of an answer.
+      if (isNever(error)) {
+        this.#down.delete(bucket.node);
+        if (admitted !== undefined) this.count(undefined);
+      }
       this.#countFailure(bucket, error);
       const { whenUnreachable } = this.#settings;
       const instead = whenUnreachable === 'throw' ? undefined : results[whenUnreachable];

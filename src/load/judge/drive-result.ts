@@ -186,7 +186,10 @@ export interface DriveResult {
   readonly options: DriveTerms;
   /** Time of the first call, in ISO 8601. */
   readonly startedAt: string;
-  /** Whether the run ended early: by `signal`, or because a thread ended. */
+  /**
+   * Whether the run ended early: by `signal`, or because a thread ended. Also true if all calls
+   * came due before `signal`, which then cut those in flight.
+   */
   readonly interrupted: boolean;
   /**
    * From the first slot of the schedule to the end of the last; with `rate: Infinity`, the sum of

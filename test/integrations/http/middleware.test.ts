@@ -9,6 +9,7 @@ import {
   ManualClock,
   TokenBucket,
 } from '../../../src/index.ts';
+import { checkRequestLimit } from '../../../src/integrations/http/options.ts';
 import { expressRateLimitStore } from '../../../src/integrations/http.ts';
 import { RedisKeyedTokenBucket, RedisTokenBucket } from '../../../src/integrations/redis.ts';
 import { type AnyRequest, FRAMEWORKS } from '../../support/frameworks.ts';
@@ -39,6 +40,12 @@ const WINDOW = FixedWindow.create({ limit: 2, intervalMs: 1000, clock });
 function remote(limiter: { decide(n?: number): Decision }) {
   return { decide: async (n?: number) => limiter.decide(n) };
 }
+
+test('options may be inherited', () => {
+  const defaults = { skip: () => true, onLimit: () => {}, policy: 'mine', windowMs: 1000 };
+  const options = Object.assign(Object.create(defaults), { limiter: WINDOW });
+  expect(checkRequestLimit(options, () => 'ann')).toMatchObject({ ...defaults, limiter: WINDOW });
+});
 
 describe.each(Object.entries(FRAMEWORKS))('with %s', (name, serve) => {
   test.each([

@@ -241,8 +241,8 @@ function prepare(cell: usize, place: i32, word: i64, nowUs: f64, onlyOf: i32, re
 
 /**
  * Makes a new record live with one exchange, which also carries over the tokens, and frees the old
- * record. ANY converts the tokens, if the word is as seen. An epoch keeps their ticks and adds the returned ones, and
- * the record goes live only if that epoch is still live.
+ * record. ANY converts the tokens, if the word is as seen. An epoch keeps their ticks and adds the
+ * returned ones, and the record goes live only if that epoch is still live.
  */
 function publish(cell: usize, nowUs: f64, attempts: i32, onlyOf: i32, returned: i64): f64 {
   let place = claimRecord(cell, cell + BUCKET_claims, attempts);
