@@ -245,7 +245,11 @@ export function attach(buffer: SharedArrayBuffer, name?: ExploredKernel): Subjec
       ),
     ...Object.fromEntries(changes),
     block: (us = 0) => (isKeyed(kernel) ? kernel.block(NOW_US, us) : null),
-    reset: () => (isKeyed(kernel) ? kernel.reset(NOW_US) : undefined) ?? null,
+    // Whether promises moved is not compared: it depends on the kind of the table.
+    reset: () => {
+      if (isKeyed(kernel)) kernel.reset(NOW_US);
+      return null;
+    },
     /** Unless a thread has claimed a record since the setup: it makes progress. */
     'take over'() {
       takeOverClaims(place.region.i64, claimsAt, claims);
