@@ -44,7 +44,7 @@ export class Row<T extends Linked<T>> {
   }
 }
 
-/** A caller who waits for an `Answer`. A heap orders callers by deadline, `atUs`. */
+/** A waiting caller, and how its wait ends. `atUs` is its deadline. */
 export interface Waiter<Asked, Answer> extends Timed, Linked<Waiter<Asked, Answer>> {
   readonly asked: Asked;
   /** Ends the wait, unless it has ended. */

@@ -134,7 +134,7 @@ export function textOf({ th, rv, rest }: SamplingState): string {
   return members.join(';');
 }
 
-/** The limits of a whole tracestate: one beyond them may be dropped by whoever receives it. */
+/** The most members and characters of a tracestate. Receivers may drop a larger one. */
 const MOST_MEMBERS = 32;
 const MOST_LENGTH = 512;
 /** Members above this length go first: https://www.w3.org/TR/trace-context/#tracestate-limits */
