@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { RateLimitError } from '../../../src/index.ts';
-import { FORMAT } from '../../../src/integrations/redis/script/format.ts';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { type RateLimitError, systemClock } from '../../../src/index.ts';
+import { FORMAT, MORE_THAN_BURST } from '../../../src/integrations/redis/script/format.ts';
 import { replyError } from '../../../src/integrations/redis/server-error.ts';
 import {
   RedisLimitSet,
@@ -83,6 +83,24 @@ describe('a reply', () => {
     await expect(bucket.tryConsume()).rejects.toMatchObject({ code: 'ERR_UNREACHABLE' });
     expect(bucket.stats().unreachable).toBe(1);
   });
+
+  test.each(['acquire', 'reserve'] as const)(
+    'to %s that it can never succeed ends an outage',
+    async (call) => {
+      const lost = () => {
+        throw new Error('closed');
+      };
+      const never = async () => [0, NOW_US, NOW_US, NOW_US, 0, 7, MORE_THAN_BURST];
+      const { bucket } = answered(lost, never);
+      await expect(bucket.tryConsume()).rejects.toMatchObject({ code: 'ERR_UNREACHABLE' });
+      expect(bucket.stats().isReachable).toBe(false);
+      // After the pause.
+      const laterUs = systemClock.now() + 60e6;
+      vi.spyOn(systemClock, 'now').mockImplementation(() => laterUs);
+      await expect(bucket[call](2)).rejects.toMatchObject({ code: 'ERR_EXCEEDS_BURST' });
+      expect(bucket.stats()).toMatchObject({ isReachable: true, refused: 1, unreachable: 1 });
+    },
+  );
 
   test('with a limit that is none rejects the call', async () => {
     const { bucket } = answered(async () => [-2, NOW_US, 'not a limit']);
