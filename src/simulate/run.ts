@@ -5,7 +5,7 @@ import type { LimiterSpec } from './limiter-specs.ts';
 import { Outcomes } from './outcomes.ts';
 import type { ArrivalPattern } from './patterns.ts';
 import type { Server, ServerSpec } from './server.ts';
-import { type TimestampCounts, TimestampFile } from './timestamp-file.ts';
+import { type TimestampCounts, TimestampFile } from './timestamps.ts';
 
 const DEFAULT_DURATION_MS = 60_000;
 

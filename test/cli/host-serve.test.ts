@@ -98,6 +98,7 @@ test('a request that is too long or incomplete changes nothing', async () => {
       { changes: 'rate' },
       { name: 'none' },
       { action: 'remove' } as never,
+      { name: 'keyed', action: 'block', key: '42', keyType: 'date', time: '10m' } as const,
     ].map(async (part) => JSON.parse((await served.change({ ...request, ...part })).body)),
   );
   expect(errors).toEqual([
@@ -106,6 +107,7 @@ test('a request that is too long or incomplete changes nothing', async () => {
     { error: expect.stringContaining('such as rate=50') },
     { error: expect.stringContaining('has no limiter "none"') },
     { error: 'action must be set, pause, resume, block or reset' },
+    { error: 'keyType must be string, number, bigint, got "date"' },
   ]);
   expect(api.rate).toBe(10);
 });

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { TimestampFile } from '../../src/simulate/timestamp-file.ts';
-import { formatOf } from '../../src/simulate/timestamps.ts';
+import { formatOf, TimestampFile } from '../../src/simulate/timestamps.ts';
 
 async function* stream(lines: readonly string[]): AsyncGenerator<string> {
   yield* lines;

@@ -3,7 +3,7 @@ import { hashOf, type KeyInUse, keysInUse } from '../../host/keys-in-use.ts';
 import { noLimiter } from '../../host/operations.ts';
 import { countOf, formatCount, formatNumber, formatSpan } from '../format.ts';
 import { parseCount } from '../values.ts';
-import { type KeyType, keyOf } from './requested-change.ts';
+import { keyOf } from './requested-change.ts';
 import { keyTypeOption, onRegion, print, type RegionOptions, withRegion } from './subcommand.ts';
 import { columns } from './summary.ts';
 
@@ -18,7 +18,7 @@ Examples:
 
 interface KeysOptions extends RegionOptions {
   readonly top: number;
-  readonly keyType: KeyType;
+  readonly keyType: string;
 }
 
 /** The subcommand `keys`. */

@@ -7,7 +7,6 @@ import {
   type Assignment,
   changesIn,
   differences,
-  type KeyType,
   operationOf,
   parseAssignment,
   userName,
@@ -20,7 +19,7 @@ import { columns } from './summary.ts';
 interface ChangeOptions extends RegionOptions {
   readonly dryRun: boolean;
   readonly record: boolean;
-  readonly keyType?: KeyType;
+  readonly keyType?: string;
 }
 
 /** The subcommands that change limiters, and the one that shows their changes. */

@@ -25,11 +25,13 @@ import type { ChangeView } from './serve/view.ts';
 
 /** The types that a key may have in a program. */
 export const KEY_TYPES = ['string', 'number', 'bigint'] as const;
-export type KeyType = (typeof KEY_TYPES)[number];
 
-/** @throws TypeError if the text is no key of this type. */
-export function keyOf(text: string, keyType: KeyType): string | number | bigint {
+/** @throws TypeError if the type is unknown, or the text is no key of it. */
+export function keyOf(text: string, keyType: string): string | number | bigint {
   if (keyType === 'string') return text;
+  if (keyType !== 'number' && keyType !== 'bigint') {
+    throw new TypeError(`keyType must be ${KEY_TYPES.join(', ')}, got ${JSON.stringify(keyType)}`);
+  }
   try {
     const key = keyType === 'bigint' ? BigInt(text) : Number(text);
     if (text.trim() !== '' && !Number.isNaN(key)) return key;
@@ -74,7 +76,7 @@ interface RequestedChange {
   /** The fields to set. */
   readonly assignments?: readonly Assignment[];
   readonly key?: string | undefined;
-  readonly keyType?: KeyType | undefined;
+  readonly keyType?: string | undefined;
   /** How long to block the key. */
   readonly ms?: number;
 }

@@ -89,8 +89,7 @@ export function loadCommand(): Command {
     .action(async (url: string | undefined, given: Given, command: Command) => {
       checkOutputs(command, given, inputFiles(url));
       checkGiven(url, given, command);
-      const input = readInput(given, command);
-      const plan = planOf(url, given, input instanceof Promise ? await input : input, command);
+      const plan = planOf(url, given, await readInput(given, command), command);
       process.exitCode = await runPlan(plan, given);
     });
 }

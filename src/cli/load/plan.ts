@@ -7,7 +7,7 @@ import { LOAD_OPTIONS, misuse, type Wording } from '../../load/plan/option-table
 import type { FleetOptions, LoadOptions } from '../../load/plan/options.ts';
 import { safeText } from '../../load/plan/redact.ts';
 import { listedTerms } from '../../load/plan/timetable.ts';
-import { TimestampFile } from '../../simulate/timestamp-file.ts';
+import { TimestampFile } from '../../simulate/timestamps.ts';
 import { countOf } from '../format.ts';
 import type { BodyOption } from '../values.ts';
 import { type Given, gatesOf } from './options.ts';
@@ -105,16 +105,10 @@ function contradictionOf(
 }
 
 /**
- * Reads the input of a run; a promise only if reading takes time. Meanwhile an interrupt ends the
- * command at once, like any command that reads.
+ * Reads the input of a run. Meanwhile an interrupt ends the command at once, like any command that
+ * reads.
  */
-export function readInput(given: Given, command: Command): RunInput | Promise<RunInput> {
-  const { body, arrivals } = given;
-  if (body !== '@-' && typeof arrivals === 'string') return { body, instantsUs: undefined };
-  return read(given, command);
-}
-
-async function read(given: Given, command: Command): Promise<RunInput> {
+export async function readInput(given: Given, command: Command): Promise<RunInput> {
   const { body, arrivals } = given;
   const endUs = (onlyGiven(given, command).durationMs ?? Number.POSITIVE_INFINITY) * 1_000;
   return {
@@ -142,10 +136,12 @@ export async function bodyOf(
 /** Reads a list of instants. Throws unless all of it can be sent. */
 async function readInstants(path: string, endUs: number): Promise<Float64Array> {
   const file = TimestampFile.open(path, { spread: true });
-  const batches: Float64Array[] = [];
-  for await (const batch of file.arrivals(endUs)) batches.push(batch.slice());
+  const instants: number[] = [];
+  for await (const batch of file.arrivals(endUs)) {
+    for (const atUs of batch) instants.push(atUs);
+  }
   const { unreadable, firstUnreadable, late } = file.counts;
-  if (batches.length === 0) throw new Error(`${path} has no line with a valid instant`);
+  if (instants.length === 0) throw new Error(`${path} has no line with a valid instant`);
   // Don't skip requests: the schedule must be sent as given.
   if (unreadable > 0) {
     throw new Error(
@@ -157,13 +153,7 @@ async function readInstants(path: string, endUs: number): Promise<Float64Array> 
     const text = `${countOf(late, 'lines')} of ${path} out of order, moved to the latest instant before`;
     process.stderr.write(`${safeText(text)}\n`);
   }
-  const instants = new Float64Array(batches.reduce((sum, { length }) => sum + length, 0));
-  let count = 0;
-  for (const batch of batches) {
-    instants.set(batch, count);
-    count += batch.length;
-  }
-  return instants;
+  return Float64Array.from(instants);
 }
 
 /** Stands for the URL of the embedded server, which is known once it listens. */

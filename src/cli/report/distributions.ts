@@ -118,15 +118,11 @@ export function latencyLines(title: string, slots: readonly LatencySlot[], endS:
   );
   const least = known.includes('p99Ms') ? LEAST_FOR.p99 : LEAST_FOR.p90;
   const isJoined = slots.length > 0 && known.includes('p90Ms');
-  return {
-    title: title + (isJoined ? `, at least ${least} for each point` : ''),
-    over: 'time',
-    x: slots.map(middleOf),
-    end: endS,
-    series: known.map((line): Series => ({ ...LINES[line], values: slots.map((s) => s[line]) })),
-    unit: ' ms',
-    logarithmic: slots.length > 0 && slots.every(({ p50Ms }) => p50Ms > 0),
-  };
+  const lines = known.map((line): PointLine => {
+    const points = slots.map((slot) => [middleOf(slot), slot[line] ?? 0] as const);
+    return { ...LINES[line], points };
+  });
+  return latencyPoints(title + (isJoined ? `, at least ${least} for each point` : ''), lines, endS);
 }
 
 /**

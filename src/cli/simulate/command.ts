@@ -101,6 +101,15 @@ export function simulateCommand(): Command {
       if (given.arrivals === undefined && given.file === undefined) {
         command.error('error: give --arrivals or --file');
       }
+      const isRandom = given.arrivals?.isRandom || given.server?.isRandom;
+      if (given.seed !== undefined && !isRandom) {
+        command.error(
+          'error: --seed needs random arrivals or a random server: nothing else is random',
+        );
+      }
+      if (!given.spread && given.file === undefined) {
+        command.error('error: --no-spread needs --file: patterns have no timestamps');
+      }
       if (given.server === undefined && given.limiter.some(({ hasPermits }) => hasPermits)) {
         command.error('error: a semaphore needs --server, which defines how long permits are held');
       }

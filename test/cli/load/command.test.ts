@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { folderOfFile } from '../../support/folders.ts';
 import { NO_GATES, readJsonResult } from '../support/load-runs.ts';
@@ -71,6 +72,8 @@ it('a warm-up appears in the summary, and in no figure', async () => {
 it('an interrupt before the first request is reported, and exits with 130', async () => {
   const json = join(folder, 'none.json');
   const loading = runInProcess(['load', '--rate', '100', '-d', '1h', '--json', json]);
+  // Like a signal, which also comes between two turns of the event loop.
+  await setImmediate();
   process.emit('SIGTERM');
   const { stdout, stderr, code } = await loading;
   expect(code).toBe(130);

@@ -165,6 +165,11 @@ describe('zerotime simulate', () => {
     [[...BUCKET, '-f', join(folder, 'missing')], /--file <path>'.*a readable file/],
     [[...BUCKET, '-f', folder], /--file <path>'.*a readable file \(EISDIR: is a directory\)/],
     [[...BUCKET, '-a', 'constant rate=1', '--seed', '-1'], /--seed <number>'.*whole number/],
+    [
+      [...BUCKET, '-a', 'constant rate=1', '--seed', '1'],
+      /--seed needs random arrivals or a random server/,
+    ],
+    [[...BUCKET, '-a', 'constant rate=1', '--no-spread'], /--no-spread needs --file/],
     [[...BUCKET, '-a', 'constant rate=1', '--svg', folder], /--svg <file>'.*a writable file/],
     [[...BUCKET, '-a', 'constant rate=1', '--wait', 'long'], /--wait <time>'.*a duration/],
   ])('%j ends with what is wrong', async (args, text) => {

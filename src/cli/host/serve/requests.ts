@@ -7,7 +7,6 @@ import { parseDuration } from '../../values.ts';
 import {
   type Assignment,
   differences,
-  KEY_TYPES,
   operationOf,
   parseAssignment,
   userName,
@@ -117,7 +116,7 @@ function requested({ action, changes = '', key, keyType, time = '' }: ChangeRequ
     action,
     assignments: words.reduce<Assignment[]>((all, word) => parseAssignment(word, all), []),
     key,
-    keyType: KEY_TYPES.find((one) => one === keyType),
+    keyType,
     ms: action === 'block' ? parseDuration(time) : 0,
   });
 }
