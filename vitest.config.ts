@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type Plugin } from 'vitest/config';
 import { IN_FULL } from './test/support/random.ts';
@@ -72,8 +73,8 @@ export default defineConfig({
           // Most of these files are done sooner than a process has started.
           isolate: false,
           restoreMocks: true,
-          // By default a processor is left idle: half of two.
-          maxWorkers: '100%',
+          // Some of them wait for servers, threads and timers: another one then has the processor.
+          maxWorkers: availableParallelism() + 1,
           sequence: { groupOrder: 0 },
         },
       },
@@ -84,6 +85,7 @@ export default defineConfig({
           include: APART,
           exclude: LEFT_OUT,
           isolate: false,
+          // By default a processor is left idle: half of two.
           maxWorkers: '100%',
           sequence: { groupOrder: 1 },
         },
