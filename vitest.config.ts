@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type Plugin } from 'vitest/config';
 import { IN_FULL } from './test/support/random.ts';
@@ -42,18 +43,20 @@ const ALL = ['test/**/*.test.ts'];
 const LONG = [
   'test/cli/{host,host-serve}.e2e.test.ts',
   'test/cli/load/{command,fleet.e2e,load.e2e,load-failures.e2e}.test.ts',
-  'test/load/{load-thread,run.e2e}.test.ts',
+  'test/load/{api/drive,capacity,load-thread,processes,run.e2e}.test.ts',
   'test/cli/compare/chance.test.ts',
   'test/cli/report/report.e2e.test.ts',
-  'test/docs/{cluster-load,playground.e2e,programs}.test.ts',
-  'test/explorer/nested.test.ts',
-  'test/host/{operator-kills,storm}.test.ts',
+  'test/docs/{cluster-load,commands,examples,http-examples,pictures,playground.e2e,programs,tsx}.test.ts',
+  'test/explorer/{explorer,nested,scenarios}.test.ts',
+  'test/host/{death,host-region-process,operator-kills,reboot,sharing,storm}.test.ts',
+  'test/integrations/piscina.test.ts',
+  'test/integrations/opentelemetry/counted.test.ts',
   'test/integrations/redis/{cluster,failures,fleet-ends,fleet-host,fleet-recovery,fleet-servers,fleet-simulation,fleet-slow,fleet-threads,sentinel}.test.ts',
-  'test/kernel/{killed-changes,keyed-limit-set-kernels,keyed-interleavings,position,window-preemption}.test.ts',
-  'test/limiters/{adaptive-permits-server,killed-threads-bound,leaks}.test.ts',
+  'test/kernel/{killed-changes,keyed-limit-set-kernels,keyed-interleavings,keyed-preemption,position,window-preemption}.test.ts',
+  'test/limiters/{adaptive-permits-server,allocation,killed-threads-bound,leaks}.test.ts',
   'test/memory/many-regions.test.ts',
-  'test/package/{bundles,installed,packed-file}.test.ts',
-  'test/soak/soak.e2e.test.ts',
+  'test/mutants/scenes.test.ts',
+  'test/package/*.test.ts',
 ];
 const LEFT_OUT = IN_FULL ? [] : LONG;
 
@@ -70,8 +73,8 @@ export default defineConfig({
           // Most of these files are done sooner than a process has started.
           isolate: false,
           restoreMocks: true,
-          // By default a processor is left idle: half of two.
-          maxWorkers: '100%',
+          // Some of them wait for servers, threads and timers: another one then has the processor.
+          maxWorkers: availableParallelism() + 1,
           sequence: { groupOrder: 0 },
         },
       },
@@ -81,6 +84,8 @@ export default defineConfig({
           name: 'apart',
           include: APART,
           exclude: LEFT_OUT,
+          isolate: false,
+          // By default a processor is left idle: half of two.
           maxWorkers: '100%',
           sequence: { groupOrder: 1 },
         },

@@ -15,6 +15,7 @@ import { FLEET_CELL, FLEET_MEMBER, FLEET_MEMBER_BYTES } from '../../src/memory/l
 import { PROCESS, PROCESS_BYTES, REGION } from '../../src/memory/layout.ts';
 import { ask, hostPath, hostRegion, startProcess } from '../support/host.ts';
 import { plant } from '../support/plant.ts';
+import { until } from '../support/settled.ts';
 import { runInProcess } from './support/run-in-process.ts';
 
 function host(...args: string[]) {
@@ -40,8 +41,8 @@ function enter(region: HostRegion, entry: number, pid: number, openMs: number): 
 }
 
 /** Waits until this number of ended processes has been recovered. */
-async function recovered(region: HostRegion, processes: number): Promise<void> {
-  while (region.recovered().processes < processes) await new Promise(setImmediate);
+function recovered(region: HostRegion, processes: number): Promise<void> {
+  return until(() => region.recovered().processes >= processes);
 }
 
 test('a name, or the path of a file, forges no line', async () => {

@@ -8,7 +8,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as zerotime from '../../src/index.ts';
 import * as redis from '../../src/integrations/redis.ts';
 import { LACKS_REDIS, RedisServer } from '../integrations/redis/server.ts';
-import { IN_FULL } from '../support/random.ts';
 import { commentExamplesOf, type Example, examplesOf } from './fences.ts';
 import { CHECKS, instrumented } from './instrument.ts';
 
@@ -17,8 +16,6 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
  * In the build folder, so that `zerotime` resolves to the package itself through its own exports.
  */
 const SCRATCH = join(ROOT, 'dist/examples');
-/** In `npm test` every nth example runs, and none is compiled: that needs the library's types. */
-const SAMPLE = IN_FULL ? 1 : 10;
 /** Examples that share a server, a file or a port, or measure time, run one by one. */
 const APART = /REDIS_URL|zerotime\/host|listen\(|writeFile|wait|setTimeout|sleep|drive|\bnow\(/;
 const CHECKS_FILE = join(SCRATCH, 'checks.mjs');
@@ -53,7 +50,6 @@ const examples = shown.filter((example) =>
   listings.every((listing) => listing.example !== example),
 );
 const comments = filesIn('src', '.ts').flatMap((file) => commentExamplesOf(join(ROOT, file)));
-const tried = examples.filter((_, index) => index % SAMPLE === 0);
 
 function read(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8');
@@ -141,8 +137,8 @@ describe('the examples of the documentation', () => {
     expect(comments.length).toBeGreaterThanOrEqual(7);
   });
 
-  test.runIf(IN_FULL)('compile under strict, and so do those in comments', () => {
-    const files = new Map(tried.map((e) => [fileOf(e), `${e.code}\nexport {};`]));
+  test('compile under strict, and so do those in comments', () => {
+    const files = new Map(examples.map((e) => [fileOf(e), `${e.code}\nexport {};`]));
     for (const e of comments) files.set(fileOf(e).replace(/mjs$/, 'mts'), completed(e));
     files.set(join(SCRATCH, 'scenery.d.ts'), SCENERY);
     for (const [file, code] of files) writeFileSync(file, code);
@@ -152,7 +148,7 @@ describe('the examples of the documentation', () => {
     expect(complaints([...files.keys(), ...listed])).toEqual([]);
   });
 
-  const cases = tried.map((example) => ({ at: place(example), example }));
+  const cases = examples.map((example) => ({ at: place(example), example }));
   const isApart = ({ example }: (typeof cases)[number]) => APART.test(example.code);
   const PRINTS = '$at prints and throws what it says';
   const prints = async ({ example }: (typeof cases)[number]) => {

@@ -7,7 +7,6 @@ import { HostRegion } from '../../src/host.ts';
 import { TokenBucket } from '../../src/index.ts';
 import { hostPath } from '../support/host.ts';
 import { HAS_REUSE_PORT, heldPort } from '../support/http-threads.ts';
-import { IN_FULL, SEED } from '../support/random.ts';
 
 const SERVE = new URL('../../docs/examples/serve.mjs', import.meta.url).pathname;
 const THREADS = 3;
@@ -15,10 +14,7 @@ const BURST = 7;
 /** So slow that no token arrives during the test. */
 const PER_HOUR = 0.01;
 
-/** In `npm test` one of them. */
-const SCRIPTS = ['node-http.mjs', 'fastify.mjs', 'express.mjs', 'hono.mjs'].filter(
-  (_, i) => IN_FULL || i === SEED % 4,
-);
+const SCRIPTS = ['node-http.mjs', 'fastify.mjs', 'express.mjs', 'hono.mjs'];
 
 /** Starts the example on this port or, if it is 0, on any; resolves with the port of each thread. */
 async function serve(script: string, port: number): Promise<number[]> {

@@ -7,7 +7,6 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { hostPath } from '../support/host.ts';
-import { IN_FULL } from '../support/random.ts';
 import { examplesOf } from './fences.ts';
 
 // What users copy runs under tsx, also where that does not reach workers: Node.js 20.
@@ -49,12 +48,12 @@ describe('under tsx', () => {
     expect(await output(copy(name, example?.code ?? ''))).toBe(example?.output);
   });
 
-  test.runIf(IN_FULL)('a program starts others', async () => {
+  test('a program starts others', async () => {
     const settings = { REGION: hostPath(), PROCESSES: '2', SECONDS: '0.05' };
     expect(await output('forks.mjs', settings)).toMatch(/^\d+\n\d+\n$/);
   });
 
-  test.runIf(IN_FULL)('a thread serves', async () => {
+  test('a thread serves', async () => {
     const { args, options } = started('serve.mjs', { PORT: '0', THREADS: '1' });
     const server = spawn(process.execPath, args, {
       ...options,
@@ -67,7 +66,7 @@ describe('under tsx', () => {
     expect([response.status, await response.text()]).toEqual([200, 'Hello\n']);
   });
 
-  test.runIf(IN_FULL)('a worker in TypeScript runs, if a JavaScript file loads it', async () => {
+  test('a worker in TypeScript runs, if a JavaScript file loads it', async () => {
     copy(
       'typed-worker.ts',
       `import { workerData } from 'node:worker_threads';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { IN_FULL, SHARE } from '../support/random.ts';
+import { SHARE } from '../support/random.ts';
 import { explore, subjectModule } from './explore.ts';
 import { Explorer } from './explorer.ts';
 import type { Fault } from './faults.ts';
@@ -166,8 +166,7 @@ describe('the explorer', () => {
     ['early', 'token', 'bucket 1 3 1', [[['acquire', 1, 0]], [['acquire', 1, 0]]], '0*2 1*2'],
     ['early', 'token', 'keyed refuse 2 1', [[['acquire', 1, 1]], [['acquire', 1, 3]]], '0*3 1*3'],
   ];
-  // Finding a stale access takes seconds.
-  it.each(planted.filter(([fault]) => IN_FULL || fault !== 'stale'))(
+  it.each(planted)(
     'finds a %s access in a %s (%s), in both targets',
     async (fault, subject, setup, threads, javascript, webAssembly = javascript) => {
       const module = subjectModule(subject);

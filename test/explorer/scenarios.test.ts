@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { IN_FULL } from '../support/random.ts';
 import { explore } from './explore.ts';
 import { Explorer } from './explorer.ts';
 import { REGRESSIONS } from './regressions.ts';
@@ -7,7 +6,7 @@ import { type Listed, SCENARIOS, title } from './scenarios.ts';
 import { parseSchedule } from './schedule-text.ts';
 
 /** Every nth scenario is explored here: odd, because kernels alternate. `npm run explore` explores all. */
-const SAMPLE = IN_FULL ? 61 : 241;
+const SAMPLE = 61;
 
 /** All scenarios except slow ones, which take seconds. */
 function isQuick({ subject, threads }: Listed): boolean {

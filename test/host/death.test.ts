@@ -21,6 +21,7 @@ import { ask, hostPath, hostRegion, opened, startProcess } from '../support/host
 import { leaked, ownersOf } from '../support/leaks.ts';
 import { part } from '../support/random.ts';
 import { replaceExchanges } from '../support/replaced-exchanges.ts';
+import { until } from '../support/settled.ts';
 import type { ThreadJob } from '../workers/host-thread.ts';
 import type { HostJob } from '../workers/host-user.ts';
 
@@ -54,10 +55,6 @@ async function handleFrom(worker: Worker, job: ThreadJob): Promise<LimiterHandle
 /** The entries of a semaphore that have not been freed. */
 function entriesOf(semaphore: Semaphore): number {
   return ownersOf(semaphore).filter((mark) => mark !== 0).length;
-}
-
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await new Promise(setImmediate);
 }
 
 describe('the permits of a process that is killed come back', () => {

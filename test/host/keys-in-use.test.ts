@@ -10,7 +10,7 @@ import {
 } from '../../src/index.ts';
 import { host, regionWith } from '../cli/support/operated.ts';
 import { hostRegion } from '../support/host.ts';
-import { Random, SEED } from '../support/random.ts';
+import { part, Random, SEED } from '../support/random.ts';
 
 const LIMIT = { rate: 10, burst: 100 };
 
@@ -68,7 +68,7 @@ test('so are those of windows and limit sets', () => {
 
 test(`each key of a full table is found, with what it holds (seed ${SEED})`, () => {
   const random = new Random(SEED);
-  for (const capacity of [1, 3, 40, 1000, 70_000]) {
+  for (const capacity of [1, 3, 40, part(70_000, 1000)]) {
     const region = hostRegion({ bytes: 8_388_608 });
     const clock = ManualClock.open(region, 'clock');
     const options = { rate: 1e-3, burst: 100, capacity, clock, whenFull: 'refuse' } as const;

@@ -11,7 +11,7 @@ import {
 } from '../../src/memory/layout.ts';
 import { compiled } from '../support/crew.ts';
 import { ask, hostPath, startProcess, startProcesses } from '../support/host.ts';
-import { IN_FULL, part, Random, SEED } from '../support/random.ts';
+import { part, Random, SEED } from '../support/random.ts';
 import type { Boot, Found } from '../workers/rebooted.ts';
 
 const FIRST = { id: 'a', systemUs: 7e9, wallMs: 1.8e12 } as const;
@@ -126,7 +126,7 @@ describe('after a restart of the machine', () => {
   });
 });
 
-test.runIf(IN_FULL)(`SIGKILL while it is taken over: once, or not yet (seed ${SEED})`, async () => {
+test(`SIGKILL while it is taken over: once, or not yet (seed ${SEED})`, async () => {
   const random = new Random(SEED);
   const path = hostPath();
   await boot({ ...FIRST, path, job: 'fill' });

@@ -18,6 +18,7 @@ import {
   startProcesses,
 } from '../support/host.ts';
 import { IN_FULL, part, SHARE } from '../support/random.ts';
+import { until } from '../support/settled.ts';
 import type { Hammered, HammerStep } from '../workers/host-process.ts';
 import type { HostJob } from '../workers/host-user.ts';
 
@@ -100,13 +101,13 @@ describe('a process that is killed', () => {
     const all = semaphore.tryAcquire(3);
     const waiter = await startProcess('host-user');
     result(waiter, { acquire: region.path }).catch(() => undefined);
-    while (semaphore.waiting === 0) await new Promise(setImmediate);
+    await until(() => semaphore.waiting > 0);
     waiter.kill('SIGKILL');
     // Nobody recovers anything while this thread does not return to its event loop.
     const isAlive = () => region.processes().at(-1)?.isAlive;
     while (isAlive()) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
     expect(isAlive()).toBe(false);
-    while (region.processes().length > 1) await new Promise(setImmediate);
+    await until(() => region.processes().length === 1);
     expect(semaphore.waiting).toBe(0);
     all?.release();
     expect(semaphore.available()).toBe(3);
@@ -121,7 +122,7 @@ describe('a process that is killed', () => {
       user.kill('SIGKILL');
       await once(user, 'exit');
     }
-    while (region.processes().length > 1) await new Promise(setImmediate);
+    await until(() => region.processes().length === 1);
     const semaphore = Semaphore.open(region, 'permits', { permits: 3 });
     expect(semaphore.available()).toBe(3);
     expect(semaphore.stats()).toMatchObject({ calls: USERS, admitted: 3 * USERS });
@@ -133,9 +134,9 @@ test('a change of the limit in one process wakes a caller in another', async () 
   const bucket = TokenBucket.open(region, 'api', { burst: 5, rate: 0, initial: 0 });
   const child = await startProcess('host-user');
   const woken = result(child, { wait: region.path });
-  while (region.processes().length < 2) await new Promise(setImmediate);
+  await until(() => region.processes().length === 2);
   // The caller has reserved its token: the bucket is in debt.
-  while (bucket.balance() > -0.9) await new Promise(setImmediate);
+  await until(() => bucket.balance() <= -0.9);
   bucket.reconfigure({ rate: 4e9 });
   await woken;
 });

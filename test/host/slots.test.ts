@@ -17,6 +17,7 @@ import {
 import { slotsOf } from '../support/cell.ts';
 import { ask, hostPath, hostRegion, startProcess } from '../support/host.ts';
 import { replaceExchanges } from '../support/replaced-exchanges.ts';
+import { until } from '../support/settled.ts';
 
 const LIMITS = [
   { rate: 1e-6, burst: 100 },
@@ -86,7 +87,7 @@ describe.each(Object.entries(KINDS))('the slots of a %s', (kind, { entries, open
       expect(await ask(child, job)).toEqual({ result: isKeyed ? true : 3 });
       expect(freeIn(region, set, 2)).toBe(places - 2);
       child.kill('SIGKILL');
-      while (region.processes().length > 1) await new Promise(setImmediate);
+      await until(() => region.processes().length === 1);
       expect(freeIn(region, set, 1)).toBe(places - 1);
       expect(leftIn(set)).toBe(100 - (isKeyed ? 2 : 4) * i);
     }

@@ -3,7 +3,7 @@ import { Semaphore, TokenBucket } from '../../src/index.ts';
 import { rateLimitedFetch } from '../../src/integrations/fetch.ts';
 import { retryAfterMs } from '../../src/integrations/outgoing/turns.ts';
 import { Api } from '../support/api.ts';
-import { until } from '../support/throttled.ts';
+import { until } from '../support/settled.ts';
 
 /** A limited fetch that answers with a body of these chunks. */
 function answering(chunks: readonly unknown[]) {

@@ -8,8 +8,7 @@ import {
   TokenBucket,
 } from '../../src/index.ts';
 import { Api, CLIENTS } from '../support/api.ts';
-import { settled } from '../support/settled.ts';
-import { until } from '../support/throttled.ts';
+import { settled, until } from '../support/settled.ts';
 import { watched } from '../support/watched.ts';
 
 /** Too slow for a token to come. */

@@ -11,8 +11,7 @@ import {
   TokenBucket,
 } from '../../src/index.ts';
 import { Api, CLIENTS, reasonOf } from '../support/api.ts';
-import { settled } from '../support/settled.ts';
-import { until } from '../support/throttled.ts';
+import { settled, until } from '../support/settled.ts';
 import { watched } from '../support/watched.ts';
 
 const TIMEOUT = { code: 'ERR_RATE_LIMIT_TIMEOUT' };

@@ -3,7 +3,8 @@ import { expect, it } from 'vitest';
 import { throttle } from '../../src/integrations/piscina.ts';
 import { checkGuarantee } from '../../src/load/judge/guarantee.ts';
 import { Random, SEED } from '../support/random.ts';
-import { ABORTED, meeting, type Scene, throttledScene, until } from '../support/throttled.ts';
+import { until } from '../support/settled.ts';
+import { ABORTED, meeting, type Scene, throttledScene } from '../support/throttled.ts';
 import type { Started } from '../workers/throttled-task.ts';
 
 const NOTHING = { does: 'nothing' } as const;

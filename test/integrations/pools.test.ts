@@ -8,7 +8,8 @@ import { throttle as throttleTinypool } from '../../src/integrations/tinypool.ts
 import { throttled } from '../../src/throttle.ts';
 import { bucketOf } from '../support/manual-bucket.ts';
 import { POOLS } from '../support/pools.ts';
-import { ABORTED, meeting, until } from '../support/throttled.ts';
+import { until } from '../support/settled.ts';
+import { ABORTED, meeting } from '../support/throttled.ts';
 import type { PoolAnswer, PoolTask } from '../workers/pool-task.ts';
 
 const NOTHING: PoolTask = { does: 'nothing' };

@@ -9,8 +9,7 @@ import { rateLimitedFetch } from '../../src/integrations/fetch.ts';
 import { type RateLimitOptions, rateLimit } from '../../src/integrations/undici.ts';
 import { Api } from '../support/api.ts';
 import { Crew } from '../support/crew.ts';
-import { settled } from '../support/settled.ts';
-import { until } from '../support/throttled.ts';
+import { settled, until } from '../support/settled.ts';
 import type { OutgoingJob } from '../workers/outgoing-client.ts';
 
 /** Too slow for a token to come. */

@@ -7,7 +7,7 @@ import * as token from '../explorer/token-subject.ts';
 import * as window from '../explorer/window-subject.ts';
 import { takeOver } from '../support/cell.ts';
 import { KILLED, Preemption } from '../support/preemption.ts';
-import { IN_FULL, part, Random, SEED, SHARE } from '../support/random.ts';
+import { part, Random, SEED, SHARE } from '../support/random.ts';
 
 // Threads stopped in a change of the limit, at any access to shared memory in either target: for
 // ever, or until other threads have taken over what they held and changed the limit themselves.
@@ -173,7 +173,7 @@ describe.each(CASES)('a thread in a change of a $name, with kernel $kernel', ({ 
       const limited = new Limited(kind, kernel);
       limited.take();
       const [slow, other] = [limited.thread(), limited.thread()];
-      const place = IN_FULL ? run : random.below(ACCESSES * LATER);
+      const place = SHARE >= 1 ? run : random.below(ACCESSES * LATER);
       const later = 1 + Math.floor(place / ACCESSES);
       let stops = 0;
       preemption.call(

@@ -27,6 +27,7 @@ import {
 import { Region } from '../../src/limiters/region.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { WINDOW } from '../../src/memory/layout.ts';
+import { expectSame } from '../support/quick.ts';
 import { Random, SEED } from '../support/random.ts';
 
 const RUNS = { seed: SEED, numRuns: 1000 };
@@ -73,8 +74,8 @@ describe('a schedule', () => {
     const property = fc.property(anyRate, tokens, (rate, tokens) => {
       const { ticksPerToken } = continuous(rate, 1);
       const exact = BigInt(tokens) * BigInt(ticksPerToken);
-      expect(ticksOf(tokens, ticksPerToken, Math.ceil)).toBe(exact);
-      expect(ticksOf(tokens, ticksPerToken, Math.floor)).toBe(exact);
+      expectSame(ticksOf(tokens, ticksPerToken, Math.ceil), exact);
+      expectSame(ticksOf(tokens, ticksPerToken, Math.floor), exact);
     });
     fc.assert(property, RUNS);
   });
@@ -151,7 +152,7 @@ test(`the word moves by exactly the cost, over spans of years (ZEROTIME_SEED=${S
       const n = Math.floor(random.logarithmic(1, burst / 40));
       if (!bucket.tryConsume(n)) continue;
       taken += BigInt(n);
-      expect(word() - start).toBe(taken * BigInt(ticksPerToken));
+      expectSame(word() - start, taken * BigInt(ticksPerToken));
     }
     bucket.returnTokens(Number(taken));
     if (taken < 2n ** 53n) expect(word()).toBe(start);

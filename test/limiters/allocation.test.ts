@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { Crew } from '../support/crew.ts';
-import { IN_FULL, part } from '../support/random.ts';
+import { part } from '../support/random.ts';
 import type { AllocatingJob } from '../workers/allocating.ts';
 
 /** The most that are made: a thread ends when a million in a row allocated nothing. */
@@ -42,10 +42,8 @@ const ALL = [
   'a sampler drops',
   'a sampler with minima drops',
 ] as const;
-/** In `npm test` every third of them. */
-const TRIED = ALL.filter((_, index) => IN_FULL || index % 3 === 0);
 
-test.each(TRIED)('a million calls allocate nothing: %s', async (call) => {
+test.each(ALL)('a million calls allocate nothing: %s', async (call) => {
   // What the compiler inlines depends on when it comes: where it has bad luck, a number that one
   // function hands to another goes through the heap. A thread that needs no heap shows that the call
   // does not; one that allocates would in all of them. The later threads do without the system's

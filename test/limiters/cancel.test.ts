@@ -5,6 +5,7 @@ import { BUCKET } from '../../src/memory/layout.ts';
 import { mostBeyond } from '../oracle/bound.ts';
 import { claimRecords } from '../support/cell.ts';
 import { PROMISING, type Promising } from '../support/promising.ts';
+import { expectSame } from '../support/quick.ts';
 import { SEED } from '../support/random.ts';
 
 function reserved(bucket: Promising, n: number): Reservation {
@@ -256,7 +257,7 @@ describe.each(['wasm', 'atomics'] as const)('returned tokens, with kernel %s,', 
         for (let next = waiting[0]; next !== undefined; next = waiting[0]) {
           const { dueUs } = next.reservation;
           for (const { reservation } of waiting) {
-            expect(reservation.dueUs).toBeGreaterThanOrEqual(dueUs);
+            expectSame(reservation.dueUs >= dueUs, true);
           }
           if (dueUs > us) break;
           next.use.atUs = Math.max(dueUs, clock.now());

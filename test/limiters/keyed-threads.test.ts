@@ -66,7 +66,7 @@ function createSet(capacity: number): KeyedLimitSet {
 
 describe.each(KERNEL_MIXES)('four threads that rush for the same keys, $mix,', ({ kernels }) => {
   test('admit exactly the burst of a new key, every time', async () => {
-    const rounds = 4000;
+    const rounds = part(4000, 1000);
     const make = () => create({ rate: 1e6, burst: 5, capacity: rounds });
     await rush(make, rounds, { kernels, keys: 1, returning: false, stepMs: 0 }, (given, stats) => {
       expect(given.filter((tokens) => tokens !== 5)).toEqual([]);
@@ -98,7 +98,7 @@ describe.each(KERNEL_MIXES)('four threads that rush for the same keys, $mix,', (
   });
 
   test('admit exactly what the reference admits of keys with several limits', async () => {
-    const rounds = 1000;
+    const rounds = part(1000, 300);
     const keys = 3;
     let nowUs = 0;
     const exact = new SetKeys<number>(LIMITS, () => nowUs);
@@ -116,8 +116,8 @@ describe.each(KERNEL_MIXES)('four threads that rush for the same keys, $mix,', (
   });
 
   test.each([
-    ['bucket', 3000, 3, 3, () => create({ burst: 3, capacity: 4, whenFull: 'refuse' })],
-    ['limit set', 1500, 50, 5, () => createSet(4)],
+    ['bucket', part(3000, 1000), 3, 3, () => create({ burst: 3, capacity: 4, whenFull: 'refuse' })],
+    ['limit set', part(1500, 500), 50, 5, () => createSet(4)],
   ] as const)(
     "never admit more than the burst of a %s where every entry is another key's to reclaim",
     async (_, rounds, stepMs, burst, make) => {

@@ -8,8 +8,10 @@ import { claimRecords } from '../support/cell.ts';
 import { Crew } from '../support/crew.ts';
 import { KERNEL_MIXES } from '../support/kernels.ts';
 import { leaked } from '../support/leaks.ts';
+import { expectSame } from '../support/quick.ts';
 import { part, SEED } from '../support/random.ts';
 import { Rooms } from '../support/rooms.ts';
+import { until } from '../support/settled.ts';
 
 // The soak kills threads that acquire, hold and release: all of their permits come back.
 
@@ -107,7 +109,7 @@ test('workers that end in the queue do not block it', async () => {
   semaphore.watch(worker);
   await once(worker, 'message');
   // Behind the worker as soon as that is in the queue.
-  while (semaphore.waiting === 0) await setImmediate();
+  await until(() => semaphore.waiting > 0);
   const behind = semaphore.acquire(7);
   all?.release();
   await worker.terminate();
@@ -199,7 +201,7 @@ test('no permit is available while 8,192 callers hold permits, however many perm
   const semaphore = Semaphore.create({ permits: 65_535 });
   const permits = [];
   for (let permit = semaphore.tryAcquire(); permit; permit = semaphore.tryAcquire()) {
-    expect(semaphore.available()).toBe(65_535 - permits.push(permit));
+    expectSame(semaphore.available(), 65_535 - permits.push(permit));
     if (permits.length === 8191) break;
   }
   const last = semaphore.tryAcquire(50_000);

@@ -14,7 +14,7 @@ import {
 } from '../../src/index.ts';
 import { ask, hostRegion, startProcesses } from '../support/host.ts';
 import { handleFor, KERNEL_MIXES } from '../support/kernels.ts';
-import { settled } from '../support/settled.ts';
+import { settled, until } from '../support/settled.ts';
 
 const TARGETS = ['wasm', 'atomics'] as const;
 
@@ -240,8 +240,8 @@ const BLOCKED = `
 const MODULE = new URL('../../dist/src/index.js', import.meta.url).href;
 
 /** Resolves when `count` callers of all threads and processes wait. */
-async function waiting(semaphore: Semaphore, count: number): Promise<void> {
-  while (semaphore.waiting < count) await new Promise(setImmediate);
+function waiting(semaphore: Semaphore, count: number): Promise<void> {
+  return until(() => semaphore.waiting >= count);
 }
 
 describe.each(TARGETS)('the counts of a semaphore, with kernel %s,', (kernel) => {

@@ -5,6 +5,7 @@ import { SOMETIMES } from '../../src/memory/layout.ts';
 import { SometimesOracle } from '../oracle/sometimes.ts';
 import { Crew } from '../support/crew.ts';
 import { KERNEL_MIXES } from '../support/kernels.ts';
+import { expectSame } from '../support/quick.ts';
 
 describe.each(['wasm', 'atomics'] as const)('Sometimes, with kernel %s', (kernel) => {
   // docs/guide.md: "This acts on the first two calls"
@@ -43,7 +44,7 @@ describe.each(['wasm', 'atomics'] as const)('Sometimes, with kernel %s', (kernel
           const gos = new SometimesOracle(options, clock.nowMs);
           for (const ms of moves) {
             clock.set(clock.nowMs + ms);
-            expect(ours.isDue()).toBe(gos.isDue(clock.nowMs));
+            expectSame(ours.isDue(), gos.isDue(clock.nowMs));
           }
         },
       ),

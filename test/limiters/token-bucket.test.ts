@@ -140,8 +140,9 @@ describe('a token bucket', () => {
   test('of burst B admits B single tokens and never one more, at any rate', () => {
     const property = fc.property(anyRate, fc.integer({ min: 1, max: 130 }), (rate, burst) => {
       const { bucket } = manualBucket({ rate, burst });
-      for (let token = 1; token <= burst; token++) expect(bucket.tryConsume()).toBe(true);
-      expect(bucket.tryConsume()).toBe(false);
+      let admitted = 0;
+      while (admitted <= burst && bucket.tryConsume()) admitted++;
+      expect(admitted).toBe(burst);
       expect(bucket.balance()).toBe(0);
     });
     fc.assert(property, RUNS);

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ManualClock } from '../../src/index.ts';
 import { WindowThread } from '../oracle/windows.ts';
+import { expectClose, expectSame } from '../support/quick.ts';
 import { part } from '../support/random.ts';
 import { WINDOW_KERNELS } from '../support/window-kinds.ts';
 
@@ -80,13 +81,13 @@ describe.each(WINDOW_KERNELS)(
             if (step.step === 'tryConsume') {
               // 0 needs no clock.
               const taken = step.n > 0 ? thread.attempt(step.n, step.n, nowUs) : 0;
-              expect(limiter.tryConsume(step.n)).toBe(taken === step.n);
+              expectSame(limiter.tryConsume(step.n), taken === step.n);
             } else if (step.step === 'consumeOrDrain') {
               const taken = step.n === 0 ? 0 : thread.attempt(1, step.n, nowUs);
-              expect(limiter.consumeOrDrain(step.n)).toBe(taken);
+              expectSame(limiter.consumeOrDrain(step.n), taken);
             } else if (step.step === 'return') {
               if (limiter.returnTokens === undefined) continue;
-              expect(limiter.returnTokens(step.n)).toBe(thread.giveBack(step.n, nowUs));
+              expectSame(limiter.returnTokens(step.n), thread.giveBack(step.n, nowUs));
             } else if (step.step === 'reconfigure') {
               limit = { ...limit, ...step.change };
               model.reconfigure(limit.limit, limit.intervalUs, nowUs);
@@ -95,27 +96,22 @@ describe.each(WINDOW_KERNELS)(
                 ...(most === undefined ? {} : { limit: most }),
                 ...(intervalUs === undefined ? {} : { intervalMs: intervalUs / 1000 }),
               });
-              expect([limiter.limit, limiter.intervalMs]).toEqual([
-                limit.limit,
-                limit.intervalUs / 1000,
-              ]);
+              expectSame(limiter.limit, limit.limit);
+              expectSame(limiter.intervalMs, limit.intervalUs / 1000);
             } else if (step.step === 'available') {
-              expect(limiter.available()).toBe(model.available(nowUs));
+              expectSame(limiter.available(), model.available(nowUs));
             } else {
               const retryUs = model.retryUs(step.n, nowUs);
               const allowed = thread.attempt(step.n, step.n, nowUs) === step.n;
               const decision = limiter.decide(step.n);
-              expect(decision).toMatchObject({
-                allowed,
-                limit: limit.limit,
-                remaining: model.available(nowUs),
-              });
+              expectSame(decision.allowed, allowed);
+              expectSame(decision.limit, limit.limit);
+              expectSame(decision.remaining, model.available(nowUs));
               const retryMs = allowed ? 0 : retryUs / 1000;
-              if (retryMs === Number.POSITIVE_INFINITY) expect(decision.retryAfterMs).toBe(retryMs);
-              else expect(decision.retryAfterMs).toBeCloseTo(retryMs, 6);
-              expect(decision.resetMs).toBeCloseTo(model.resetUs(nowUs) / 1000, 6);
+              expectClose(decision.retryAfterMs, retryMs, 6);
+              expectClose(decision.resetMs, model.resetUs(nowUs) / 1000, 6);
               const nextMs = model.retryUs(decision.remaining + 1, nowUs) / 1000;
-              expect(decision.nextTokenMs).toBeCloseTo(nextMs, 6);
+              expectClose(decision.nextTokenMs, nextMs, 6);
             }
           }
         },

@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { RateLimitError, systemClock } from '../../src/index.ts';
 import { ServerNode } from '../../src/integrations/redis/server-node.ts';
 import { FleetReservations, type FleetReservationsOptions } from '../../src/load/plan/fleet.ts';
+import { until } from '../support/settled.ts';
 
 /** The server's clock, which is not that of this process. */
 const AHEAD_US = 5e9;
@@ -53,10 +54,6 @@ function start(server: Server, more: Partial<FleetReservationsOptions> = {}) {
 }
 
 const turn = () => new Promise<void>((resolve) => void setImmediate(resolve));
-
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await turn();
-}
 
 test('holds a stock of reservations, each due by the clock of this process', async () => {
   const server = new Server();

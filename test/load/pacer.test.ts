@@ -6,6 +6,7 @@ import { shareTimetable, TimetableSlots } from '../../src/load/plan/timetable.ts
 import { Fifo } from '../../src/load/send/fifo.ts';
 import { Pacer, reservationsAhead } from '../../src/load/send/pacer.ts';
 import { ManualClock } from '../../src/time/manual-clock.ts';
+import { expectSame } from '../support/quick.ts';
 
 const RATE = 500;
 const SLOT_MS = 1_000 / RATE;
@@ -275,12 +276,12 @@ describe('Fifo', () => {
     let next = 0;
     for (let item = 0; item < 10_000; item += 1) {
       fifo.push(item);
-      if (item % 3 !== 0) expect(fifo.shift()).toBe(next++);
+      if (item % 3 !== 0) expectSame(fifo.shift(), next++);
     }
     expect(fifo.length).toBe(10_000 - next);
     while (fifo.length > 0) {
-      expect(fifo.peek()).toBe(next);
-      expect(fifo.shift()).toBe(next++);
+      expectSame(fifo.peek(), next);
+      expectSame(fifo.shift(), next++);
     }
     expect(next).toBe(10_000);
     expect(fifo.peek()).toBeUndefined();

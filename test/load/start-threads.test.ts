@@ -16,6 +16,7 @@ import { ThreadHandle } from '../../src/load/threads/thread-handle.ts';
 import { ThreadService } from '../../src/load/threads/thread-service.ts';
 import { systemClock } from '../../src/time/system-clock.ts';
 import { loadOptions, replacedWorker } from '../support/load-options.ts';
+import { until } from '../support/settled.ts';
 
 /** What the threads of a run get. */
 function given(change: Partial<LoadOptions>): ThreadData[] {
@@ -173,7 +174,7 @@ it('a closed loop keeps the report of the round in which a thread is given up', 
   );
   await handle.ready;
   const round = handle.ask({ type: 'round', latestUs: 0, lengthUs: 1, counts: true });
-  while (handle.roundSoFar === undefined) await new Promise(setImmediate);
+  await until(() => handle.roundSoFar !== undefined);
   await handle.giveUp();
   expect(await round).toEqual(soFar);
   expect(handle.crash).toBe('did not finish in time');

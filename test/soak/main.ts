@@ -40,14 +40,12 @@ const command = new Command('soak')
     'Hammers all limiters from threads and processes that are killed, and audits the totals.',
   )
   .option('--minutes <n>', 'how long; fractions allowed', positive, 10)
-  .option('--mixed', 'only with threads of both kernels, not with each kernel alone')
   .addOption(new Option('--only <part>', 'one of two parts').choices(['threads', 'processes']))
   .option('--seed <n>', 'of all random choices', whole, randomInt(2 ** 31))
   .parse();
-const { minutes, seed, mixed, only } = command.opts<{
+const { minutes, seed, only } = command.opts<{
   readonly minutes: number;
   readonly seed: number;
-  readonly mixed?: true;
   readonly only?: 'threads' | 'processes';
 }>();
 
@@ -60,8 +58,7 @@ interface Part {
 }
 
 function threadParts(): Part[] {
-  const mixes = mixed ? MIXES.slice(-1) : MIXES;
-  return mixes.flatMap((kernels) => allScenes(kernels[0]).map((scene) => ({ kernels, scene })));
+  return MIXES.flatMap((kernels) => allScenes(kernels[0]).map((scene) => ({ kernels, scene })));
 }
 
 /** Processes take long to start: a short soak has a few kinds of limiters in processes, by the seed. */

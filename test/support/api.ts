@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest';
 import { rateLimitedFetch } from '../../src/integrations/fetch.ts';
 import { type RateLimitOptions, rateLimit } from '../../src/integrations/undici.ts';
 import { httpServer } from '../cli/support/servers.ts';
-import { until } from './throttled.ts';
+import { until } from './settled.ts';
 
 /** A real server that answers when the test says so. Ends with the test. */
 export class Api {

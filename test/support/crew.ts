@@ -86,7 +86,7 @@ export class Crew<Job, Result> {
     return new Crew(workers);
   }
 
-  /** Whether each thread waits for a job: a failed test may leave it at one, or it has ended. */
+  /** Whether each thread has done its jobs: a failed one may go on, or leave things changed. */
   get #mayRest(): boolean {
     return this.#running === 0 && this.workers.every(({ threadId }) => threadId > 0);
   }
@@ -97,8 +97,8 @@ export class Crew<Job, Result> {
       this.#running++;
       worker.postMessage({ name: this.#name, job } satisfies Order);
       const [answer] = (await once(worker, 'message')) as [Answer<Result>];
-      this.#running--;
       if ('failed' in answer) throw new Error(`in a thread: ${answer.failed}`);
+      this.#running--;
       return answer.done;
     });
     return Promise.all(answers);

@@ -7,13 +7,13 @@ import { randomInt } from 'node:crypto';
 export const SEED = Number(process.env['ZEROTIME_SEED'] ?? randomInt(2 ** 31));
 
 /**
- * The share of repeated and random work that is done: a fiftieth in `npm test`, three tenths in
+ * The share of repeated and random work that is done: a fiftieth in `npm test`, a tenth in
  * continuous integration, all of it in `npm run test:all`. Set ZEROTIME_SHARE for another.
  */
 export const SHARE = Number(process.env['ZEROTIME_SHARE'] ?? 0.02);
 
 /** Whether every test runs, long variants included. */
-export const IN_FULL = SHARE >= 0.3;
+export const IN_FULL = SHARE >= 0.1;
 
 /** The share of `count` repetitions, and `least` at least. */
 export function part(count: number, least = 1): number {

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import { parentPort, workerData } from 'node:worker_threads';
 import { Gate } from './gate.ts';
+import { changedSince, sharedState } from './shared-state.ts';
 
 /** A thread's answer to a job. */
 export type Answer<Result> = { readonly done: Result } | { readonly failed: string };
@@ -32,12 +33,27 @@ export function serve<Job, Result>(work: Work<Job, Result>): void {
   serveBy(() => work as Work<never, Result>);
 }
 
-/** The same, of whichever of these jobs the crew is for. */
+/** What the jobs of a thread share. */
+function threadState(): ReadonlyMap<string, unknown> {
+  const timers = process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout');
+  return new Map([...sharedState(), ['timers', timers.length]]);
+}
+
+/**
+ * The same, of whichever of these jobs the crew is for. Another crew takes the thread over, so a job
+ * must leave it as it was when it began.
+ */
 export function serveOneOf(jobs: Readonly<Record<string, Work>>): void {
+  const before = threadState();
   serveBy((name) => {
     const work = jobs[name];
     if (work === undefined) throw new Error(`no thread does ${name}`);
-    return work;
+    return async (...args) => {
+      const result = await work(...args);
+      const changed = changedSince(before, threadState());
+      if (changed.length > 0) throw new Error(`${name} left changed: ${changed}`);
+      return result;
+    };
   });
 }
 

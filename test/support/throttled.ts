@@ -60,8 +60,3 @@ export function meeting(arrivals: number) {
   const task = { does: 'meets', gate: gate.buffer, arrivals } as const;
   return { gate, task };
 }
-
-/** Yields to the event loop until the condition holds. If it never does, the test times out. */
-export async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await new Promise(setImmediate);
-}

@@ -5,6 +5,7 @@ import { checkGuarantee } from '../../src/load/judge/guarantee.ts';
 import { FairQueue, type Flow, type Queued } from '../../src/throttle/fair-queue.ts';
 import { promiseToken } from '../../src/throttle/tokens.ts';
 import { throttled } from '../../src/throttle.ts';
+import { expectSame } from '../support/quick.ts';
 import { settled } from '../support/settled.ts';
 
 const TEN = { rate: 10, burst: 5 };
@@ -189,7 +190,7 @@ it('starts a key at least once in as many starts as keys waited at its last one'
           if (key !== served && left <= 1) overdue++;
           due.set(key, left - 1);
         }
-        expect(overdue).toBe(0);
+        expectSame(overdue, 0);
         const left = (waiting.get(served) ?? 0) - 1;
         due.delete(served);
         waiting.set(served, left);

@@ -4,6 +4,7 @@ import { ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
 import { type Linked, Row } from '../../src/limiters/row.ts';
 import { FairQueue, type Flow, type Key, type Queued } from '../../src/throttle/fair-queue.ts';
 import { throttled } from '../../src/throttle.ts';
+import { expectSame } from '../support/quick.ts';
 import { settled } from '../support/settled.ts';
 
 class Item implements Queued<Item> {
@@ -92,7 +93,7 @@ it('keeps the order of calls within one key and one priority', () => {
       for (const [i, item] of started.entries()) {
         for (const later of started.slice(i + 1)) {
           if (later.key === item.key && later.priority === item.priority) {
-            expect(later.sinceUs).toBeGreaterThan(item.sinceUs);
+            expectSame(later.sinceUs > item.sinceUs, true);
           }
         }
       }
@@ -124,7 +125,7 @@ it('serves each of m priorities in any 8 (m - 1) starts while it has calls', () 
         waiting[served] = (waiting[served] ?? 0) - 1;
         for (const [level, since] of unserved.entries()) {
           unserved[level] = level === served || waiting[level] === 0 ? 0 : since + 1;
-          expect(unserved[level]).toBeLessThan(8 * (priorities - 1));
+          expectSame((unserved[level] ?? 0) < 8 * (priorities - 1), true, `${unserved}`);
         }
       }
     }),
@@ -170,19 +171,17 @@ it('has rows that add at one end and remove anywhere, like an array', () => {
   for (let step = 0; step < 20_000; step++) {
     random = (random * 48_271) % 2_147_483_647;
     const isGrowing = step % 8000 < 5000;
-    if (random % 3 === 0 && isGrowing) expect(removed(row.tail)).toBe(array.pop());
-    else if (random % 3 === 0 || !isGrowing) expect(removed(row.head)).toBe(array.shift());
+    if (random % 3 === 0 && isGrowing) expectSame(removed(row.tail), array.pop());
+    else if (random % 3 === 0 || !isGrowing) expectSame(removed(row.head), array.shift());
     else {
       const item: Step = { step, ahead: undefined, behind: undefined };
       row.add(item);
       array.push(item);
     }
     if (random % 97 === 0) removed(array.splice(array.length >> 1, 1)[0]);
-    expect([row.length, row.head?.step, row.tail?.step]).toEqual([
-      array.length,
-      array[0]?.step,
-      array.at(-1)?.step,
-    ]);
+    expectSame(row.length, array.length);
+    expectSame(row.head, array[0]);
+    expectSame(row.tail, array.at(-1));
   }
 });
 

@@ -3,8 +3,7 @@ import { expect, it, vi } from 'vitest';
 import { FixedWindow, ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
 import { throttled } from '../../src/throttle.ts';
 import { bucketOf } from '../support/manual-bucket.ts';
-import { settled } from '../support/settled.ts';
-import { until } from '../support/throttled.ts';
+import { settled, until } from '../support/settled.ts';
 
 const TIMEOUT = { name: 'RateLimitError', code: 'ERR_RATE_LIMIT_TIMEOUT' };
 

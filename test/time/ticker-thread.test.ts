@@ -9,6 +9,7 @@ import { type Clock, systemClock, TickerClock, TokenBucket } from '../../src/ind
 import { createTickerCell, TickerCell, TickerReader } from '../../src/time/ticker-reader.ts';
 import { Crew, compiled } from '../support/crew.ts';
 import { notingEnvironment } from '../support/preload.ts';
+import { until } from '../support/settled.ts';
 
 setFlagsFromString('--expose-gc');
 
@@ -39,7 +40,7 @@ function awaitFallback(clock: Clock): void {
 async function awaitEnd(clock: Clock): Promise<void> {
   const { buffer } = clock.handle as { buffer: SharedArrayBuffer };
   const cell = TickerCell.open(buffer);
-  while (cell.now() !== Number.NEGATIVE_INFINITY) await setImmediate();
+  await until(() => cell.now() === Number.NEGATIVE_INFINITY);
 }
 
 /** Waits until a reading has been repeated `ticks` times, as only a ticker's readings are. */

@@ -141,5 +141,17 @@ function stall({ handle, call, hasRead, mayGoOn }: StalledJob): number {
   return STALLED[call](bucket);
 }
 
-export const JOBS = { advance, readTicker, sleep, stall };
+/** Leaves something for the thread's next job. */
+const LITTER = {
+  'a global': () => Object.assign(globalThis, { litter: () => undefined }),
+  'a variable': () => Object.assign(process.env, { LITTER: '1' }),
+  'another function': () => Object.assign(Math, { random: () => 0.5 }),
+  'a timer': () => setInterval(() => undefined, 1e6),
+} as const;
+
+function litter({ what }: { what: keyof typeof LITTER }): void {
+  LITTER[what]();
+}
+
+export const JOBS = { advance, readTicker, sleep, stall, litter };
 serveOneOf(JOBS);

@@ -1,7 +1,6 @@
 import type { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { IN_FULL } from '../../support/random.ts';
-import { ALONE, errorCount, expectConsistent, LoadRuns, variant } from '../support/load-runs.ts';
+import { ALONE, errorCount, expectConsistent, LoadRuns } from '../support/load-runs.ts';
 import { deadUrl, httpServer, tcpServer } from '../support/servers.ts';
 
 const runs = new LoadRuns();
@@ -9,7 +8,7 @@ const runs = new LoadRuns();
 // Concurrent: tests that neither keep to a rate nor need a port to stay free.
 
 describe('zerotime load, failures', () => {
-  variant('counts refused connections, at the full rate, when nothing listens', async () => {
+  it('counts refused connections, at the full rate, when nothing listens', async () => {
     const url = await deadUrl();
     // One connection per thread makes requests queue: undici fails an assertion if the next one is
     // sent during a failed connection attempt.
@@ -24,7 +23,7 @@ describe('zerotime load, failures', () => {
     expect(stdout).toMatch(/connection refused .* connect ECONNREFUSED/);
   });
 
-  variant('continues when the server is killed half-way', async () => {
+  it('continues when the server is killed half-way', async () => {
     let answered = 0;
     const server = await runs.kept(
       httpServer((_request, response) => {
@@ -60,7 +59,7 @@ describe('zerotime load, failures', () => {
     expect(stdout).toMatch(/found no free connection in time/);
   });
 
-  variant.concurrent('times out while it is still connecting', async () => {
+  it.concurrent('times out while it is still connecting', async () => {
     // It accepts and then says nothing, so that the TLS handshake never ends.
     const server = await runs.kept(tcpServer(() => undefined));
     const args = ['--rate', '50', '--duration', '400ms', '--timeout', '100ms', '-t', '1'];
@@ -79,7 +78,7 @@ describe('zerotime load, failures', () => {
       (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nshort'),
     ],
   ];
-  it.concurrent.each(IN_FULL ? breaks : breaks.slice(0, 1))(
+  it.concurrent.each(breaks)(
     'counts each as %s when the server says nothing sensible',
     async (kind, onData) => {
       const server = await runs.kept(tcpServer(onData));
@@ -92,7 +91,7 @@ describe('zerotime load, failures', () => {
     },
   );
 
-  variant.concurrent('times out a response that never comes to its end', async () => {
+  it.concurrent('times out a response that never comes to its end', async () => {
     const server = await runs.kept(
       httpServer((_request, response) => {
         const drip = setInterval(() => response.write('drip'), 20);

@@ -7,7 +7,6 @@ import {
   LoadRuns,
   NO_GATES,
   readJsonResult,
-  variant,
 } from '../support/load-runs.ts';
 import { Cli } from '../support/run-cli.ts';
 import { httpServer } from '../support/servers.ts';
@@ -17,7 +16,7 @@ const runs = new LoadRuns();
 // Concurrent: tests that neither keep to a rate nor need a port to stay free.
 
 describe('zerotime load', () => {
-  variant('climbs from one rate to another within the guarantee', async () => {
+  it('climbs from one rate to another within the guarantee', async () => {
     const args = ['--ramp', '200:1000:1s', '--duration', '1500ms'];
     const { code, result, stdout, stderr } = await runs.load(...args);
     expectConsistent(result);
@@ -55,7 +54,7 @@ describe('zerotime load', () => {
     expect(histogram.getValueAtPercentile(50) / 1_000).toBe(latency.ms?.['p50']);
   });
 
-  variant.concurrent('keeps one rate over more threads than requests per second', async () => {
+  it.concurrent('keeps one rate over more threads than requests per second', async () => {
     const { code, result } = await runs.load('--rate', '1', '--threads', '8', '--duration', '2s');
     expectConsistent(result);
     expect(code).toBe(0);
@@ -108,7 +107,7 @@ describe('zerotime load', () => {
     expect(stdout).toMatch(/503 Service Unavailable +\d+ +100\.0 %/);
   });
 
-  variant.concurrent('takes a redirect for a success and does not follow it', async () => {
+  it.concurrent('takes a redirect for a success and does not follow it', async () => {
     const server = await runs.kept(
       httpServer((_request, response) => response.writeHead(302, { location: '/else' }).end()),
     );
@@ -147,7 +146,7 @@ describe('zerotime load, latency', () => {
     expect(result.times.queued.ms?.['max']).toBeGreaterThan(95);
   });
 
-  variant('measures the latency of a slow server from the instant of each request', async () => {
+  it('measures the latency of a slow server from the instant of each request', async () => {
     const server = await runs.kept(
       httpServer((_request, response) => setTimeout(() => response.end(), 300)),
     );

@@ -1,13 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { afterAll, expect } from 'vitest';
 import { folderOfFile } from '../../support/folders.ts';
-import { IN_FULL } from '../../support/random.ts';
 import { type CliRun, runCli } from './run-cli.ts';
 import type { TestServer } from './servers.ts';
-
-/** Variants of other tests, for `npm run test:all`: each starts a process. */
-export const variant = it.runIf(IN_FULL);
 
 /** Where one thread shows as much as several: starting each takes longer than the load does. */
 export const ALONE = ['--threads', '1'];

@@ -11,6 +11,7 @@ import { fastifyPlugin, honoMiddleware, nodeListener } from '../../../src/integr
 import { FRAMEWORKS, urlOf } from '../../support/frameworks.ts';
 import { get } from '../../support/http-get.ts';
 import { Random, SEED } from '../../support/random.ts';
+import { until } from '../../support/settled.ts';
 
 const clock = ManualClock.create();
 
@@ -247,7 +248,7 @@ test('pipelined requests whose turn never comes return their permits with the co
   );
   const client = connect(port, '127.0.0.1');
   client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(20));
-  while (begun < 20) await new Promise(setImmediate);
+  await until(() => begun === 20);
   expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(503);
   client.destroy();
   await areBack(semaphore);
@@ -265,7 +266,7 @@ test('pipelined requests that are answered keep nothing of their connection', as
   );
   const client = connect(port, '127.0.0.1').resume();
   client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(2));
-  while (answers.length < 2) await new Promise(setImmediate);
+  await until(() => answers.length === 2);
   await areBack(semaphore);
   expect(ends).toEqual([200, 200]);
   client.destroy();

@@ -25,6 +25,7 @@ import {
   ConsistentRateLimitingSampler,
   type SamplingIntent,
 } from '../../../src/integrations/opentelemetry.ts';
+import { expectSame } from '../../support/quick.ts';
 import { Random, SEED } from '../../support/random.ts';
 import { adjustedCount, decide, isKept, randomDigits, randomTraceId } from './spans.ts';
 
@@ -129,7 +130,7 @@ test.each([
       const intent = sampler.getSamplingIntent(context, traceId);
       const isKept = keeps(intent, rv ?? traceId.slice(-14));
       // A sampler that expected another decision would have taken no token.
-      expect(intent.attributes !== undefined).toBe(isKept);
+      expectSame(intent.attributes !== undefined, isKept);
       if (isKept) keptBy[at] = (keptBy[at] ?? 0) + 1;
       return { intent, isKept };
     });
@@ -141,7 +142,7 @@ test.each([
         }
         if (!tighter.isKept) continue;
         compared++;
-        expect(looser.isKept).toBe(true);
+        expectSame(looser.isKept, true);
       }
     }
   }
@@ -267,11 +268,15 @@ test('keeps four digits of any probability, in number and in text alike', () => 
   for (let i = 0; i < 20_000; i++) {
     const probability = random.logarithmic(2 ** -42, 1);
     threshold.set(probability);
-    expect(Math.abs(threshold.probability / probability - 1)).toBeLessThan(1 / 8000);
+    expectSame(
+      Math.abs(threshold.probability / probability - 1) < 1 / 8000,
+      true,
+      `${probability}`,
+    );
     const rejected = BigInt(`0x${threshold.text.padEnd(DIGITS, '0')}`);
-    expect(Number(2n ** 56n - rejected) / 2 ** 56).toBe(threshold.probability);
+    expectSame(Number(2n ** 56n - rejected) / 2 ** 56, threshold.probability);
     const rv = random.bits().toString(16).padStart(8, '0').padEnd(DIGITS, '7');
-    expect(threshold.isMet(rv)).toBe(BigInt(`0x${rv}`) >= rejected);
+    expectSame(threshold.isMet(rv), BigInt(`0x${rv}`) >= rejected);
   }
 });
 

@@ -4,7 +4,8 @@ import {
   type FleetBucketOptions,
   RedisTokenBucket,
 } from '../../../src/integrations/redis.ts';
-import { Fleet, settle, until } from './fleet-source.ts';
+import { until } from '../../support/settled.ts';
+import { Fleet, settle } from './fleet-source.ts';
 
 const INTERVAL_MS = 20;
 

@@ -13,7 +13,7 @@ import {
 } from '../../../src/memory/layout/fleet.ts';
 import { addDouble, loadDouble, raiseDouble } from '../../../src/memory/shared-double.ts';
 import { type Sharing, sharingOf } from '../../../src/memory/sharing.ts';
-import { until } from './fleet-source.ts';
+import { until } from '../../support/settled.ts';
 
 /** The entry of another process. */
 const OTHER = 5;

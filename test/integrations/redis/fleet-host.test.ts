@@ -3,8 +3,8 @@ import { mostBeyondRate, type Spend } from '../../../bench/spend-log.ts';
 import { systemClock, TokenBucket } from '../../../src/index.ts';
 import { FleetBucket } from '../../../src/integrations/redis.ts';
 import { part } from '../../support/random.ts';
+import { until } from '../../support/settled.ts';
 import { CONNECT } from './connections.ts';
-import { until } from './fleet-source.ts';
 import { HostFleet, LIMIT, result, STOCK } from './host-fleet.ts';
 import { LACKS_REDIS, RedisServer } from './server.ts';
 

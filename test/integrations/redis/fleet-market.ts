@@ -1,7 +1,8 @@
 import { ManualClock, Region, TokenBucket } from '../../../src/index.ts';
 import { FleetBucket, type FleetBucketOptions } from '../../../src/integrations/redis.ts';
 import type { OpenOptions } from '../../../src/limiters/opening.ts';
-import { ControlledSource, until } from './fleet-source.ts';
+import { until } from '../../support/settled.ts';
+import { ControlledSource } from './fleet-source.ts';
 
 /** How long a fleet bucket waits between two commands, by default. */
 const INTERVAL_MS = 20;

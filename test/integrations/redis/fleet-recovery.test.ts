@@ -3,7 +3,8 @@ import { TokenBucket } from '../../../src/index.ts';
 import { Stock } from '../../../src/integrations/redis/fleet/stock.ts';
 import { FleetBucket, FleetSpender } from '../../../src/integrations/redis.ts';
 import { FLEET_CELL, FLEET_MEMBER, FLEET_MEMBER_BYTES } from '../../../src/memory/layout/fleet.ts';
-import { settle, until } from './fleet-source.ts';
+import { until } from '../../support/settled.ts';
+import { settle } from './fleet-source.ts';
 import { HostFleet, result, STOCK } from './host-fleet.ts';
 
 const CLOSED = { code: 'ERR_FLEET_CLOSED' };

@@ -9,8 +9,8 @@ import {
   RedisTokenBucket,
 } from '../../../src/integrations/redis.ts';
 import { part } from '../../support/random.ts';
+import { until } from '../../support/settled.ts';
 import { CONNECT, PACKAGES } from './connections.ts';
-import { until } from './fleet-source.ts';
 import { LACKS_REDIS, RedisServer } from './server.ts';
 
 const INTERVAL_MS = 20;

@@ -10,7 +10,7 @@ import {
   LEADER_STATE_BITS,
   LEADER_VACANT,
 } from '../../../src/memory/layout/fleet.ts';
-import { until } from './fleet-source.ts';
+import { until } from '../../support/settled.ts';
 import { HostFleet, result, STOCK } from './host-fleet.ts';
 
 /** More looks of a waiting thread than it takes to give up a buyer that has ended. */

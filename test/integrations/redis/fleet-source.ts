@@ -3,8 +3,6 @@ import { ManualClock, TokenBucket } from '../../../src/index.ts';
 import type { TokenSource } from '../../../src/integrations/redis.ts';
 import { FleetBucket, type FleetBucketOptions } from '../../../src/integrations/redis.ts';
 
-const PATIENCE_MS = 60_000;
-
 /** A bucket behind promises, like a server's, whose answers the test controls. */
 export class ControlledSource implements TokenSource {
   readonly bucket: TokenBucket;
@@ -38,15 +36,6 @@ export class ControlledSource implements TokenSource {
   /** Sends the answers held back. */
   answer(): void {
     for (const send of this.#held.splice(0)) send();
-  }
-}
-
-/** Resolves when `condition` holds. */
-export async function until(condition: () => boolean, what: string): Promise<void> {
-  const endMs = performance.now() + PATIENCE_MS;
-  while (!condition()) {
-    if (performance.now() > endMs) throw new Error(`never: ${what}`);
-    await setImmediate();
   }
 }
 

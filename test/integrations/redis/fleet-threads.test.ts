@@ -5,8 +5,9 @@ import { type FleetHandle, FleetSpender } from '../../../src/integrations/redis.
 import { FLEET_STOCK_BYTES } from '../../../src/memory/layout/fleet.ts';
 import { Crew } from '../../support/crew.ts';
 import { part } from '../../support/random.ts';
+import { until } from '../../support/settled.ts';
 import type { FleetSpendJob, FleetSpent } from '../../workers/fleet-spender.ts';
-import { Fleet, settle, until } from './fleet-source.ts';
+import { Fleet, settle } from './fleet-source.ts';
 
 const THREADS = 4;
 const LEAST_PURCHASES = part(100, 20);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { RateLimitError } from '../../../src/index.ts';
-import { Fleet, settle, until } from './fleet-source.ts';
+import { until } from '../../support/settled.ts';
+import { Fleet, settle } from './fleet-source.ts';
 
 /** A process on an empty source. */
 async function starved(limit = { rate: 1000, burst: 1000, initial: 0 }, stock = 100) {

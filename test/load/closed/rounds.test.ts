@@ -7,6 +7,7 @@ import { RoundGate } from '../../../src/load/closed/round-gate.ts';
 import type { TaskCall, TaskModule } from '../../../src/load/task/task.ts';
 import type { Failure } from '../../../src/load/task/task-module.ts';
 import { systemClock } from '../../../src/time/system-clock.ts';
+import { expectSame } from '../../support/quick.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 /** A loop on a clock that each call moves by `callUs`, and each reading by as much. */
@@ -83,7 +84,7 @@ it('keeps its number of async calls in flight, with a count of all of them', asy
     await undefined;
     inFlight -= 1;
     // The object is this call's alone while the call is in flight.
-    expect(call.sequence).toBe(sequence);
+    expectSame(call.sequence, sequence);
     numbers.push(sequence);
     if (sequence === 5) throw new Error('fifth');
   };
