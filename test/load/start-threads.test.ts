@@ -3,7 +3,7 @@ import { MessageChannel } from 'node:worker_threads';
 import { expect, it } from 'vitest';
 import { planArrivals } from '../../src/load/plan/arrival-plan.ts';
 import type { LoadOptions } from '../../src/load/plan/options.ts';
-import type { Work } from '../../src/load/send/queued-work.ts';
+import type { Carrier, Carriers } from '../../src/load/send/carrier.ts';
 import type {
   LoadCommand,
   LoadEvent,
@@ -74,22 +74,23 @@ it('opens the connections of 20 ms of requests ahead, over all threads', () => {
 it('reports all that there is if its work ends the thread within the first turn', async () => {
   const { port1, port2 } = new MessageChannel();
   let sent = 0;
-  const work: Work = {
-    inFlight: 0,
-    capacity: 1,
-    queued: 0,
-    wasFull: false,
-    isIdle: true,
-    send: () => {
+  const carrier: Carrier = {
+    dispatch: () => {
       sent += 1;
       service.abandon('gone');
+      return undefined;
     },
-    dropQueue: () => undefined,
-    interrupt: () => undefined,
+  };
+  const carriers: Carriers = {
+    capacity: 1,
+    noRoom: '',
+    tooLong: '',
+    take: () => carrier,
+    give: () => undefined,
     close: () => undefined,
   };
   const data = { timeoutMs: 1_000, outstanding: 5 };
-  const service = new ThreadService(port1, { data, open: async () => work });
+  const service = new ThreadService(port1, { data, open: async () => carriers });
   expect(await once(port2, 'message')).toEqual([{ type: 'ready' }]);
   const { bucket, startUs } = planArrivals(1_000, 1, 1);
   // As on a busy machine, the first slots are due before the thread hears of them.

@@ -1,8 +1,8 @@
+import type { Failure } from '../measure/errors.ts';
 import type { CallCounts, RunningCounts } from '../measure/tally.ts';
 import { INTERRUPTED, STOPPED, STOPPED_MS } from '../send/queued-work.ts';
 import { CallInFlight, type TaskModule } from '../task/task.ts';
-import { type Failure, failureOf } from '../task/task-module.ts';
-import { isThenable } from '../task/task-work.ts';
+import { failureOf, isThenable } from '../task/task-module.ts';
 
 /** Time of a batch of short calls, long enough to make the cost of its clock reading negligible. */
 const BATCH_US = 25;

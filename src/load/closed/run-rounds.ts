@@ -2,7 +2,7 @@ import { onAbort } from '../../time/on-abort.ts';
 import { systemClock } from '../../time/system-clock.ts';
 import type { ClosedFigures, DriveResult, Round, Spread } from '../judge/drive-result.ts';
 import { resultOf } from '../judge/result-of.ts';
-import { CpuGauge } from '../measure/gauges.ts';
+import { cpuGauge } from '../measure/gauges.ts';
 import { type CallCounts, Tally, totalOf } from '../measure/tally.ts';
 import type { LoadOptions, RunHooks, TaskOptions } from '../plan/options.ts';
 import type { RoundThreadData, ThreadRound } from '../threads/messages.ts';
@@ -86,7 +86,7 @@ class Rounds {
     }
     if (this.#given.hooks.stop.aborted)
       throw new InterruptedError('stopped before the first round');
-    const cpu = new CpuGauge();
+    const cpu = cpuGauge();
     const startedAt = new Date();
     const progress = setInterval(() => this.#report(), PROGRESS_MS);
     try {
