@@ -17,6 +17,9 @@ import { ThreadService } from '../../src/load/threads/thread-service.ts';
 import { systemClock } from '../../src/time/system-clock.ts';
 import { loadOptions, replacedWorker } from '../support/load-options.ts';
 
+/** Longer than any test takes. */
+const PATIENT_MS = 60_000;
+
 /** What the threads of a run get. */
 function given(change: Partial<LoadOptions>): ThreadData[] {
   const options = loadOptions({
@@ -153,9 +156,9 @@ it('a closed loop keeps what a thread reported of its last round', async () => {
   );
   await handle.ready;
   const round = { type: 'round', latestUs: 0, lengthUs: 1, counts: true } as const;
-  expect(await handle.ask(round)).toEqual(soFar);
+  expect(await handle.ask(round, PATIENT_MS)).toEqual(soFar);
   expect(handle.roundSoFar).toEqual(soFar);
-  expect(await handle.ask(round), 'nothing is known of this one').toBeUndefined();
+  expect(await handle.ask(round, PATIENT_MS), 'nothing is known of this one').toBeUndefined();
   expect(handle.roundSoFar).toBeUndefined();
   expect(handle.crash).toBe('exited with code 3');
 });
@@ -173,7 +176,7 @@ it('a closed loop keeps the report of the round in which a thread is given up', 
     {},
   );
   await handle.ready;
-  const round = handle.ask({ type: 'round', latestUs: 0, lengthUs: 1, counts: true });
+  const round = handle.ask({ type: 'round', latestUs: 0, lengthUs: 1, counts: true }, PATIENT_MS);
   while (handle.roundSoFar === undefined) await new Promise(setImmediate);
   await handle.giveUp();
   expect(await round).toEqual(soFar);
