@@ -9,12 +9,11 @@ import { Tally } from '../../src/load/measure/tally.ts';
 import type { RequestOptions } from '../../src/load/plan/options.ts';
 import { ConnectionPool } from '../../src/load/send/connection.ts';
 import { Http2Sessions } from '../../src/load/send/http2.ts';
-import { Sender } from '../../src/load/send/sender.ts';
 import { runLoad } from '../../src/load/threads/run.ts';
 import type { DriveResult } from '../../src/load.ts';
 import { FITNESS, resultOf } from '../cli/support/load-result.ts';
 import { loadOptions } from '../support/load-options.ts';
-import { GET } from './sending.ts';
+import { GET, senderTo } from './sending.ts';
 
 /** A server whose sessions take this number of streams; it answers after this time. */
 async function slowServer(maxConcurrentStreams: number, answerMs: number): Promise<string> {
@@ -62,22 +61,15 @@ it('HTTP/2 has room for as many requests as the server allows, in each session',
   expect(sessions.capacity).toBe(14);
 });
 
-it('requests that found no room name what was busy', () => {
+it('requests that found no room name what was busy', async () => {
   for (const [http2, what] of [
     [true, 'stream'],
     [false, 'connection'],
   ] as const) {
     const tally = new Tally();
-    const sender = new Sender({
-      ...target('http://127.0.0.1:9/', 1),
-      // No connection is ever open, so no request is sent.
-      connections: 0,
-      transport: { http2 },
-      timeoutMs: 1_000,
-      tallyOf: () => tally,
-      now: () => 0,
-      onIdle: () => undefined,
-    });
+    // No connection is ever open, so no request is sent.
+    const none = { connections: 0, tallyOf: () => tally };
+    const sender = await senderTo('http://127.0.0.1:9/', { http2 }, none);
     sender.send(0, 0);
     sender.dropQueue();
     sender.close();

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import { ManualClock, TokenBucket } from '../../src/index.ts';
 import { AdmissionWatch } from '../../src/load/measure/admissions.ts';
-import { CpuGauge } from '../../src/load/measure/gauges.ts';
+import { UseGauge } from '../../src/load/measure/gauges.ts';
 import type { LoadOptions } from '../../src/load/plan/options.ts';
 import type { LoadCommand } from '../../src/load/threads/messages.ts';
 import { conduct } from '../../src/load/threads/run.ts';
@@ -48,7 +48,7 @@ test('the rate changes only while every thread follows the last change', async (
   const options = { durationMs: 5000, timeoutMs: 1000 } as LoadOptions;
   const plan = { bucket, startUs: 0.5 };
   const { signal: stop } = new AbortController();
-  const cpu = new CpuGauge(() => ({ idleMs: 0, totalMs: 0, ownMs: 0 }));
+  const cpu = new UseGauge(() => ({ totalMs: 0, usedMs: { machine: 0, own: 0 } }), 200);
   let steer: (factor: number) => void = () => undefined;
   const onSteerable = (given: typeof steer) => {
     steer = given;
@@ -81,7 +81,7 @@ test('an interrupt during the last preparations ends the run', async () => {
   const watch = new AdmissionWatch({ threads: 1, startUs: 0, rate: 200, burst: 1 });
   const options = { durationMs: 5000, timeoutMs: 1000 } as LoadOptions;
   const plan = { bucket, startUs: 0.5 };
-  const cpu = new CpuGauge(() => ({ idleMs: 0, totalMs: 0, ownMs: 0 }));
+  const cpu = new UseGauge(() => ({ totalMs: 0, usedMs: { machine: 0, own: 0 } }), 200);
   thread.end();
   const stop = AbortSignal.abort();
   const run = await conduct({ options, threads, plan, startUs: 0, watch, cpu }, { stop });
@@ -101,7 +101,7 @@ test.each([
   const options = { durationMs: 1000, timeoutMs: 6000, task } as LoadOptions;
   const plan = { bucket, startUs: 0.5 };
   const { signal: stop } = new AbortController();
-  const cpu = new CpuGauge(() => ({ idleMs: 0, totalMs: 0, ownMs: 0 }));
+  const cpu = new UseGauge(() => ({ totalMs: 0, usedMs: { machine: 0, own: 0 } }), 200);
   const run = conduct({ options, threads, plan, startUs: 0, watch, cpu }, { stop });
   let seconds = 0;
   for (; seconds < 30 && !thread.isGivenUp; seconds++) {

@@ -7,10 +7,9 @@ import { Tally } from '../../src/load/measure/tally.ts';
 import type { Header } from '../../src/load/plan/options.ts';
 import type { Outcome } from '../../src/load/send/carrier.ts';
 import { Connection, http1Terms } from '../../src/load/send/connection.ts';
-import { Sender } from '../../src/load/send/sender.ts';
 import { deadUrl, type TestServer, tcpServer } from '../cli/support/servers.ts';
 import { CERT, KEY } from '../support/certificate.ts';
-import { GET, listen, send } from './sending.ts';
+import { GET, kindsOf, listen, send, senderTo } from './sending.ts';
 
 const ANSWER = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
 /** Longer than any test takes. */
@@ -140,20 +139,32 @@ it('a sender opens the connections asked for ahead, and uses them first', async 
   const server = await answering(() => undefined);
   const idle = signal();
   const tally = new Tally();
-  const sender = new Sender({
-    ...GET,
-    url: server.url,
-    connections: 4,
-    timeoutMs: PATIENT_MS,
-    tallyOf: () => tally,
-    now: () => 0,
-    onIdle: idle.resolve,
-  });
-  await sender.open(1, PATIENT_MS);
+  const sender = await senderTo(
+    server.url,
+    {},
+    {
+      connections: 4,
+      openAhead: 1,
+      tallyOf: () => tally,
+      onIdle: idle.resolve,
+    },
+  );
   sender.send(0, 0);
   await idle.promise;
   sender.close();
   expect([server.accepted(), tally.counters.succeeded]).toEqual([1, 1]);
+});
+
+it('a response that arrives after the timeout does not count, even if no timer has noticed', async () => {
+  let nowUs = 0;
+  const server = await answering((socket) => {
+    socket.on('data', () => {
+      nowUs = PATIENT_MS * 1_000;
+    });
+  });
+  const tally = await send(server.url, {}, 1, { now: () => nowUs, timeoutMs: PATIENT_MS });
+  expect(kindsOf(tally)).toEqual(['timed out']);
+  expect(tally.counters).toEqual({ sent: 1, succeeded: 0, failed: 1 });
 });
 
 describe('interim responses', () => {

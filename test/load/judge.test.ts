@@ -1,9 +1,9 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { type FitnessOptions, fitnessOf } from '../../src/load/judge/fitness.ts';
 import { checkGates, type Gate, type Gated, gatesInForce } from '../../src/load/judge/gates.ts';
 import { checkGuarantee } from '../../src/load/judge/guarantee.ts';
-import { CpuGauge, LoopGauge } from '../../src/load/measure/gauges.ts';
+import { cpuGauge, loopGauge, UseGauge } from '../../src/load/measure/gauges.ts';
 import { Tally } from '../../src/load/measure/tally.ts';
 import { isBehind } from '../../src/load/send/queued-work.ts';
 
@@ -231,68 +231,57 @@ describe('fitnessOf', () => {
   });
 });
 
-describe('LoopGauge', () => {
-  it('counts the sleeps of the pacer as time to spare', () => {
-    const now = { activeMs: 5, idleMs: 5, sleptMs: 0 };
-    const loop = new LoopGauge(() => ({ ...now }));
-    expect(loop.use).toBe(0);
-    now.activeMs += 80;
-    now.idleMs += 20;
-    now.sleptMs += 30;
-    expect(loop.use).toBe(0.5);
-    loop.begin();
-    now.activeMs += 10;
-    expect(loop.use).toBe(1);
-  });
-
-  it('is full once a whole window had no time left, until one had', () => {
-    const now = { activeMs: 0, idleMs: 0, sleptMs: 0 };
-    const loop = new LoopGauge(() => ({ ...now }));
-    now.activeMs = 99;
-    expect(loop.isFull).toBe(false);
-    now.activeMs = 100;
-    expect(loop.isFull).toBe(true);
-    now.idleMs = 90;
-    expect(loop.isFull).toBe(true);
-    now.idleMs = 100;
-    expect(loop.isFull).toBe(false);
-  });
-
-  it('reads the thread that it runs in', () => {
-    const loop = LoopGauge.ofThisThread(() => 0);
-    expect(loop.use).toBeGreaterThanOrEqual(0);
-    expect(loop.use).toBeLessThanOrEqual(1);
-  });
-});
-
-describe('CpuGauge', () => {
-  it('tells the share of all and its own, in all and recently', () => {
-    const now = { idleMs: 0, totalMs: 0, ownMs: 0 };
-    const cpu = new CpuGauge(() => ({ ...now }));
+describe('UseGauge', () => {
+  it('tells the share of each part, in all and recently', () => {
+    const now = { totalMs: 0, machine: 0, own: 0 };
+    const read = () => ({ totalMs: now.totalMs, usedMs: { machine: now.machine, own: now.own } });
+    const cpu = new UseGauge(read, 200);
     expect(cpu.use).toEqual({ machine: 0, own: 0 });
-    Object.assign(now, { totalMs: 1_000, idleMs: 250, ownMs: 500 });
+    Object.assign(now, { totalMs: 1_000, machine: 750, own: 500 });
     expect(cpu.recent).toEqual({ machine: 0.75, own: 0.5 });
-    Object.assign(now, { totalMs: 1_100, idleMs: 350 });
+    Object.assign(now, { totalMs: 1_199, machine: 750 });
     expect(cpu.recent).toEqual({ machine: 0.75, own: 0.5 });
-    Object.assign(now, { totalMs: 2_000, idleMs: 1_250 });
+    Object.assign(now, { totalMs: 2_000, machine: 750 });
     expect(cpu.recent).toEqual({ machine: 0, own: 0 });
     expect(cpu.use).toEqual({ machine: 0.375, own: 0.25 });
     cpu.begin();
     expect(cpu.use).toEqual({ machine: 0, own: 0 });
   });
 
-  it('reads this machine', () => {
-    const { machine, own } = new CpuGauge().use;
-    for (const share of [machine, own]) expect(share >= 0 && share <= 1).toBe(true);
+  it('of an event loop counts the sleeps of the pacer as time to spare', () => {
+    const loop = { active: 5, idle: 5, sleptMs: 0 };
+    vi.spyOn(performance, 'eventLoopUtilization').mockImplementation(() => ({
+      ...loop,
+      utilization: 0,
+    }));
+    const gauge = loopGauge(() => loop.sleptMs);
+    expect(gauge.use.busy).toBe(0);
+    Object.assign(loop, { active: 85, idle: 25, sleptMs: 30 });
+    expect(gauge.use.busy).toBe(0.5);
+    gauge.begin();
+    loop.active += 99;
+    expect(gauge.use.busy).toBe(1);
+    // Its window is 100 ms.
+    expect(gauge.recent.busy).toBe(0);
+    loop.active += 1;
+    expect(gauge.recent.busy).toBe(1);
+  });
+
+  it('reads this machine, and the thread that it runs in', () => {
+    const { machine, own } = cpuGauge().use;
+    const { busy } = loopGauge(() => 0).use;
+    for (const share of [machine, own, busy]) expect(share >= 0 && share <= 1).toBe(true);
   });
 });
 
 // docs/load.md: "A slow target alone never has this effect"
 it('a thread leaves slots to others only where this client is at its limit, not a slow target', () => {
   const work = (queued: number) => ({ queued, capacity: 16 });
-  expect(isBehind(work(1e6), { isFull: false }, false)).toBe(false);
-  expect(isBehind(work(17), { isFull: true }, false)).toBe(true);
-  expect(isBehind(work(16), { isFull: true }, false)).toBe(false);
-  expect(isBehind(work(10_000), { isFull: false }, true)).toBe(false);
-  expect(isBehind(work(10_001), { isFull: false }, true)).toBe(true);
+  const idle = { recent: { busy: 0.95 } };
+  const busy = { recent: { busy: 0.96 } };
+  expect(isBehind(work(1e6), idle, false)).toBe(false);
+  expect(isBehind(work(17), busy, false)).toBe(true);
+  expect(isBehind(work(16), busy, false)).toBe(false);
+  expect(isBehind(work(10_000), idle, true)).toBe(false);
+  expect(isBehind(work(10_001), idle, true)).toBe(true);
 });

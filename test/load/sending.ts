@@ -3,8 +3,10 @@ import type { Http2Server } from 'node:http2';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { Tally } from '../../src/load/measure/tally.ts';
-import type { Transport } from '../../src/load/plan/options.ts';
-import { Sender, type SenderOptions } from '../../src/load/send/sender.ts';
+import type { RequestOptions, Transport } from '../../src/load/plan/options.ts';
+import { ConnectionPool } from '../../src/load/send/connection.ts';
+import { Http2Sessions } from '../../src/load/send/http2.ts';
+import { QueuedWork, type WorkOptions } from '../../src/load/send/queued-work.ts';
 
 /** Longer than any test takes. */
 const PATIENT_MS = 60_000;
@@ -31,13 +33,19 @@ export async function listen(server: Server | Http2Server, path?: string): Promi
 /** The requests of a test, unless it says otherwise. */
 export const GET = { method: 'GET', headers: [], body: undefined };
 
-/** A sender over one connection, unless the options say otherwise. */
-export function senderTo(
+export interface SendOptions extends Partial<RequestOptions & WorkOptions> {
+  /** Connections to open before the first request, and for how long to try. */
+  readonly openAhead?: number;
+  readonly openMs?: number;
+}
+
+/** What sends requests: over one connection, unless the options say otherwise. */
+export async function senderTo(
   url: string,
   transport: Transport,
-  options: Partial<SenderOptions> = {},
-): Sender {
-  return new Sender({
+  { openAhead = 0, openMs = PATIENT_MS, ...options }: SendOptions = {},
+): Promise<QueuedWork> {
+  const requests: RequestOptions = {
     url,
     method: options.body === undefined ? 'GET' : 'POST',
     headers: [
@@ -46,13 +54,21 @@ export function senderTo(
     ],
     body: undefined,
     connections: 1,
-    timeoutMs: PATIENT_MS,
     transport,
+    ...options,
+  };
+  const carriers =
+    transport.http2 === true ? new Http2Sessions(requests) : new ConnectionPool(requests);
+  if (openAhead > 0) await carriers.open(openAhead, openMs);
+  const work = {
+    timeoutMs: PATIENT_MS,
     tallyOf: () => new Tally(),
     now: () => performance.now() * 1_000,
     onIdle: () => undefined,
+    isOver: () => false,
     ...options,
-  });
+  };
+  return new QueuedWork(work, carriers);
 }
 
 /** Sends `count` requests at once, and waits until all have ended. */
@@ -60,15 +76,14 @@ export async function send(
   url: string,
   transport: Transport,
   count = 1,
-  { openAhead = 0, ...options }: Partial<SenderOptions> & { readonly openAhead?: number } = {},
+  options: SendOptions = {},
 ): Promise<Tally> {
   const tally = new Tally();
   let onIdle: () => void = () => undefined;
   const idle = new Promise<void>((resolve) => {
     onIdle = resolve;
   });
-  const sender = senderTo(url, transport, { tallyOf: () => tally, onIdle, ...options });
-  if (openAhead > 0) await sender.open(openAhead, PATIENT_MS);
+  const sender = await senderTo(url, transport, { tallyOf: () => tally, onIdle, ...options });
   for (let i = 0; i < count; i += 1) sender.send(0, 0);
   await idle;
   sender.close();

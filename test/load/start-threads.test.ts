@@ -3,7 +3,7 @@ import { MessageChannel } from 'node:worker_threads';
 import { expect, it } from 'vitest';
 import { planArrivals } from '../../src/load/plan/arrival-plan.ts';
 import type { LoadOptions } from '../../src/load/plan/options.ts';
-import type { Work } from '../../src/load/send/queued-work.ts';
+import type { Carrier, Carriers } from '../../src/load/send/carrier.ts';
 import type {
   LoadCommand,
   LoadEvent,
@@ -17,6 +17,9 @@ import { ThreadService } from '../../src/load/threads/thread-service.ts';
 import { systemClock } from '../../src/time/system-clock.ts';
 import { loadOptions, replacedWorker } from '../support/load-options.ts';
 import { until } from '../support/settled.ts';
+
+/** Longer than any test takes. */
+const PATIENT_MS = 60_000;
 
 /** What the threads of a run get. */
 function given(change: Partial<LoadOptions>): ThreadData[] {
@@ -75,22 +78,23 @@ it('opens the connections of 20 ms of requests ahead, over all threads', () => {
 it('reports all that there is if its work ends the thread within the first turn', async () => {
   const { port1, port2 } = new MessageChannel();
   let sent = 0;
-  const work: Work = {
-    inFlight: 0,
-    capacity: 1,
-    queued: 0,
-    wasFull: false,
-    isIdle: true,
-    send: () => {
+  const carrier: Carrier = {
+    dispatch: () => {
       sent += 1;
       service.abandon('gone');
+      return undefined;
     },
-    dropQueue: () => undefined,
-    interrupt: () => undefined,
+  };
+  const carriers: Carriers = {
+    capacity: 1,
+    noRoom: '',
+    tooLong: '',
+    take: () => carrier,
+    give: () => undefined,
     close: () => undefined,
   };
   const data = { timeoutMs: 1_000, outstanding: 5 };
-  const service = new ThreadService(port1, { data, open: async () => work });
+  const service = new ThreadService(port1, { data, open: async () => carriers });
   expect(await once(port2, 'message')).toEqual([{ type: 'ready' }]);
   const { bucket, startUs } = planArrivals(1_000, 1, 1);
   // As on a busy machine, the first slots are due before the thread hears of them.
@@ -153,9 +157,9 @@ it('a closed loop keeps what a thread reported of its last round', async () => {
   );
   await handle.ready;
   const round = { type: 'round', latestUs: 0, lengthUs: 1, counts: true } as const;
-  expect(await handle.ask(round)).toEqual(soFar);
+  expect(await handle.ask(round, PATIENT_MS)).toEqual(soFar);
   expect(handle.roundSoFar).toEqual(soFar);
-  expect(await handle.ask(round), 'nothing is known of this one').toBeUndefined();
+  expect(await handle.ask(round, PATIENT_MS), 'nothing is known of this one').toBeUndefined();
   expect(handle.roundSoFar).toBeUndefined();
   expect(handle.crash).toBe('exited with code 3');
 });
@@ -173,7 +177,7 @@ it('a closed loop keeps the report of the round in which a thread is given up', 
     {},
   );
   await handle.ready;
-  const round = handle.ask({ type: 'round', latestUs: 0, lengthUs: 1, counts: true });
+  const round = handle.ask({ type: 'round', latestUs: 0, lengthUs: 1, counts: true }, PATIENT_MS);
   await until(() => handle.roundSoFar !== undefined);
   await handle.giveUp();
   expect(await round).toEqual(soFar);

@@ -169,8 +169,8 @@ it('a listed timetable has the instants of its list, whatever the rate is', () =
 });
 
 const ORIGIN_US = 5e9;
-const RUN = { lengthUs: 1e6, from: 500, to: 500 };
-const POISSON: Timetable = { kind: 'poisson', seed: 1, parts: [[RUN]] };
+const RUN = { rate: 500, ramp: undefined, warmUpUs: 0, endUs: 1e6 };
+const POISSON: Timetable = { kind: 'poisson', seed: 1, ...RUN };
 
 function listed(...instants: number[]): Timetable {
   return { kind: 'listed', instantsUs: Float64Array.from(instants) };

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Tally } from '../../src/load/measure/tally.ts';
-import type { HttpExchange, Outcome } from '../../src/load/send/carrier.ts';
+import type { Abandon, Outcome } from '../../src/load/send/carrier.ts';
 import { Http2Session, http2Terms } from '../../src/load/send/http2.ts';
 import { deadUrl, httpServer, tcpServer } from '../cli/support/servers.ts';
 import { CERT, KEY } from '../support/certificate.ts';
@@ -186,7 +186,7 @@ describe('HTTP/2', () => {
     const idle: (() => void)[] = [];
     const tally = new Tally();
     const onIdle = () => idle.shift()?.();
-    const sender = senderTo(seen.url, http2, { tallyOf: () => tally, onIdle });
+    const sender = await senderTo(seen.url, http2, { tallyOf: () => tally, onIdle });
     // What the server has not said yet may still fail one request, and then the next one succeeds.
     while (tally.counters.succeeded < 3) {
       const ended = new Promise<void>((resolve) => idle.push(resolve));
@@ -223,17 +223,16 @@ describe('HTTP/2', () => {
     const session = new Http2Session(terms);
     onTestFinished(async () => session.close());
     const dispatch = () => {
-      const exchange: HttpExchange = { end: () => undefined };
+      let abandon: Abandon | undefined;
       const ended = new Promise<Outcome>((resolve) => {
-        exchange.end = resolve;
-        session.dispatch(exchange);
+        abandon = session.dispatch({ end: resolve });
       });
-      return { exchange, ended };
+      return { abandon: () => abandon?.(new DOMException()), ended };
     };
     const [one, two] = [dispatch(), dispatch()];
-    session.abandon(one.exchange);
+    one.abandon();
     const three = dispatch();
-    session.abandon(two.exchange);
+    two.abandon();
     release();
     expect(await three.ended).toBe(200);
   });
@@ -250,8 +249,7 @@ describe('HTTP/2', () => {
     expect(kindsOf(sent)).toEqual(['connection refused']);
     const silent = await tcpServer(() => undefined);
     onTestFinished(() => silent.kill());
-    const sender = senderTo(silent.url, http2);
-    await sender.open(1, 20);
-    sender.close();
+    const sender = await senderTo(silent.url, http2, { openAhead: 1, openMs: 20 });
+    await sender.close();
   });
 });

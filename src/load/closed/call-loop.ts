@@ -1,8 +1,8 @@
-import type { CallCounts, RunningCounts } from '../measure/tally.ts';
+import type { Failure } from '../measure/errors.ts';
+import type { CallCounts } from '../measure/tally.ts';
 import { INTERRUPTED, STOPPED, STOPPED_MS } from '../send/queued-work.ts';
 import { CallInFlight, type TaskModule } from '../task/task.ts';
-import { type Failure, failureOf } from '../task/task-module.ts';
-import { isThenable } from '../task/task-work.ts';
+import { failureOf, isThenable } from '../task/task-module.ts';
 
 /** Time of a batch of short calls, long enough to make the cost of its clock reading negligible. */
 const BATCH_US = 25;
@@ -97,12 +97,16 @@ export class CallLoop {
   readonly #options: CallLoopOptions;
   #call: CallInFlight;
   readonly #pace = new Pace();
+  /** The next call; in the tight loop, as of its last clock reading. */
   #sequence = 0;
-  #counters: RunningCounts = { sent: 0, succeeded: 0, failed: 0 };
+  /** The first call of the round. */
+  #first = 0;
+  #failed = 0;
+  /** Calls of the round that have not ended. */
+  #inFlight = 0;
   /** Holds the last call's result, so that the compiler can't optimize the call away. */
   sink: unknown;
-  /** The first call of the running tight loop. */
-  #burstFrom: number | undefined;
+  #isInTightLoop = false;
   #isAsync = false;
   #endUs = 0;
   #lastUs = 0;
@@ -120,12 +124,15 @@ export class CallLoop {
 
   /** The calls of the current round. */
   get counters(): CallCounts {
-    return this.#counters;
+    const sent = this.#sequence - this.#first;
+    return { sent, succeeded: sent - this.#failed - this.#inFlight, failed: this.#failed };
   }
 
   /** Calls until `endUs`. Resolves with the last clock reading once all calls have ended. */
   async run(startUs: number, endUs: number): Promise<number> {
-    this.#counters = { sent: 0, succeeded: 0, failed: 0 };
+    this.#first = this.#sequence;
+    this.#failed = 0;
+    this.#inFlight = 0;
     this.#call.dueUs = startUs;
     this.#endUs = endUs;
     this.#lastUs = 0;
@@ -143,11 +150,12 @@ export class CallLoop {
     let fromUs = now();
     // Even a thread that was delayed for the whole round makes some calls.
     do {
-      const before = this.#counters.sent;
+      const before = this.#sequence;
       const { answer, failure } = this.#callMany(pace.calls);
       const nowUs = now();
-      const calls = this.#counters.sent - before;
+      const calls = this.#sequence - before;
       if (answer !== undefined) {
+        this.#inFlight += 1;
         if (calls > 1) this.#sample(pace, { us: nowUs - fromUs, calls: calls - 1 }, undefined);
         return answer;
       }
@@ -170,29 +178,22 @@ export class CallLoop {
     const end = sequence + count;
     // An atomic read would cost several times as much as a short call.
     const tick = ticks[0];
-    this.#burstFrom = sequence;
+    this.#isInTightLoop = true;
     try {
       do {
         CallInFlight.begin(call, sequence);
         sequence += 1;
         const answer = task(call);
-        if (isThenable(answer)) {
-          this.#endBurst(sequence - 1);
-          this.#counters.sent += 1;
-          this.#sequence = sequence;
-          return { answer };
-        }
+        if (isThenable(answer)) return { answer };
         this.sink = answer;
       } while (sequence < end && ticks[0] === tick);
-      this.#endBurst(sequence);
+      return {};
     } catch (error) {
-      this.#endBurst(sequence - 1);
-      this.#counters.sent += 1;
-      this.#sequence = sequence;
       return { failure: failureOf(error) };
+    } finally {
+      this.#sequence = sequence;
+      this.#isInTightLoop = false;
     }
-    this.#sequence = sequence;
-    return {};
   }
 
   /**
@@ -207,7 +208,6 @@ export class CallLoop {
     if (longestUs > 0) onSample(longestUs, 1);
     if (others > 0) onSample(batch.us - longestUs, others);
     if (longestUs >= timeoutMs * 1_000) {
-      if (failure === undefined) this.#counters.succeeded -= 1;
       this.#fail({ kind: 'timed out', example: this.#tooLong });
     } else if (failure !== undefined) this.#fail(failure);
   }
@@ -216,23 +216,15 @@ export class CallLoop {
     return `the call took longer than ${this.#options.timeoutMs} ms`;
   }
 
-  /** Counts the tight loop's calls before this one as succeeded. */
-  #endBurst(before: number): void {
-    const calls = before - (this.#burstFrom ?? before);
-    this.#counters.sent += calls;
-    this.#counters.succeeded += calls;
-    this.#burstFrom = undefined;
-  }
-
   /** Call when the thread ends, which a call of the tight loop may have caused. */
   interrupt(): void {
-    if (this.#burstFrom === undefined) return;
-    this.#endBurst(this.#call.sequence);
-    this.#counters.sent += 1;
+    if (!this.#isInTightLoop) return;
+    this.#sequence = this.#call.sequence + 1;
+    this.#inFlight = 1;
   }
 
   #fail(failure: Failure): void {
-    this.#counters.failed += 1;
+    this.#failed += 1;
     this.#options.onFailure(failure);
   }
 
@@ -276,16 +268,15 @@ export class CallLoop {
         try {
           if (pending === undefined) {
             CallInFlight.begin(call, this.#sequence++);
-            this.#counters.sent += 1;
+            this.#inFlight += 1;
             const answer = task(call);
             if (isThenable(answer)) await answer;
           } else await pending;
-          if (lane.isAbandoned) return;
-          this.#counters.succeeded += 1;
         } catch (error) {
-          if (lane.isAbandoned) return;
           failure = failureOf(error);
         }
+        if (lane.isAbandoned) return;
+        this.#inFlight -= 1;
         lane.ended += 1;
       } while (failure === undefined && lane.ended < calls && ticks[0] === tick);
       pending = undefined;
@@ -318,6 +309,7 @@ export class CallLoop {
       const isOverdue = nowUs - lane.seenUs >= timeoutMs * 1_000;
       if (isOverdue || isCut) {
         lane.isAbandoned = true;
+        this.#inFlight -= 1;
         // The hanging task may still hold the old object.
         if (lane.call === this.#call) this.#call = new CallInFlight(this.#options.thread);
         const [kind, example, name] = isOverdue

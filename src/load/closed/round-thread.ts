@@ -1,7 +1,7 @@
 import type { MessagePort } from 'node:worker_threads';
 import { systemClock } from '../../time/system-clock.ts';
 import { Tally } from '../measure/tally.ts';
-import { onThreadEnd, openTask, type TaskEnd } from '../task/task-module.ts';
+import { type OpenTask, onThreadEnd, openTask } from '../task/task-module.ts';
 import type { LastReport, LoadCommand, RoundThreadData, ThreadRound } from '../threads/messages.ts';
 import { ThreadPort } from '../threads/thread-port.ts';
 import { CallLoop } from './call-loop.ts';
@@ -21,7 +21,7 @@ class RoundThread {
   readonly #gate: RoundGate;
   readonly #tally = new Tally(undefined, 'ns');
   #loop: CallLoop | undefined;
-  #end: TaskEnd | undefined;
+  #task: OpenTask | undefined;
   /** Start of the current round. */
   #startedUs: number | undefined;
   #counts = false;
@@ -49,10 +49,9 @@ class RoundThread {
 
   async #prepare(): Promise<void> {
     const { task, timeoutMs, ticks } = this.#data;
-    const { call, end } = await openTask(task, timeoutMs);
-    this.#end = end;
+    this.#task = await openTask(task, timeoutMs);
     this.#loop = new CallLoop({
-      task: call,
+      task: this.#task.call,
       thread: task.thread,
       concurrency: task.concurrency,
       timeoutMs,
@@ -108,7 +107,7 @@ class RoundThread {
   }
 
   async #close(): Promise<void> {
-    if (this.#end !== undefined) await this.port.close(this.#end, () => this.#last());
+    if (this.#task !== undefined) await this.port.close(this.#task, () => this.#last());
   }
 
   #last(): LastReport {

@@ -2,7 +2,7 @@ import { onAbort } from '../../time/on-abort.ts';
 import { systemClock } from '../../time/system-clock.ts';
 import type { ClosedFigures, DriveResult, Round, Spread } from '../judge/drive-result.ts';
 import { resultOf } from '../judge/result-of.ts';
-import { CpuGauge } from '../measure/gauges.ts';
+import { cpuGauge } from '../measure/gauges.ts';
 import { type CallCounts, Tally, totalOf } from '../measure/tally.ts';
 import type { LoadOptions, RunHooks, TaskOptions } from '../plan/options.ts';
 import type { RoundThreadData, ThreadRound } from '../threads/messages.ts';
@@ -19,7 +19,7 @@ const LATEST_US_PER_THREAD = 2_000;
  */
 const WARM_UP_ROUNDS = 10;
 const PROGRESS_MS = 250;
-/** Grace period after a round and a call's timeout. A thread that takes longer is stuck. */
+/** Grace period after a round and a call's timeout. */
 const STUCK_MS = 5_000;
 
 /** The figures of all threads in a round; undefined if unknown. */
@@ -86,7 +86,7 @@ class Rounds {
     }
     if (this.#given.hooks.stop.aborted)
       throw new InterruptedError('stopped before the first round');
-    const cpu = new CpuGauge();
+    const cpu = cpuGauge();
     const startedAt = new Date();
     const progress = setInterval(() => this.#report(), PROGRESS_MS);
     try {
@@ -98,7 +98,9 @@ class Rounds {
     }
     const { machine } = cpu.use;
     const interrupted = !this.#goesOn;
-    await this.#patiently(0, (thread) => thread.ask({ type: 'end' }));
+    await Promise.all(
+      this.#given.threads.map((thread) => thread.ask({ type: 'end' }, this.#patienceMs)),
+    );
     const tally = new Tally(undefined, 'ns');
     for (const { last } of this.#given.threads) if (last !== undefined) tally.add(last.tally);
     // Those of a thread that could not report are known from its rounds.
@@ -126,36 +128,24 @@ class Rounds {
   }
 
   #round(ms: number, counts: boolean): Promise<RoundOfAll> {
-    this.#given.gate.close();
-    const inUs = LATEST_US + LATEST_US_PER_THREAD * this.#given.threads.length;
+    const { gate, threads, end } = this.#given;
+    gate.close();
+    const inUs = LATEST_US + LATEST_US_PER_THREAD * threads.length;
     const latestUs = systemClock.now() + inUs;
-    const lengthUs = ms * 1_000;
-    return this.#patiently(ms + inUs / 1_000, async (thread) => {
-      const done = await thread.ask({ type: 'round', latestUs, lengthUs, counts });
-      // End the round for the other threads, too.
-      if (!thread.isAlive) this.#given.end();
-      return done;
-    });
+    const command = { type: 'round', latestUs, lengthUs: ms * 1_000, counts } as const;
+    return Promise.all(
+      threads.map(async (thread) => {
+        const done = await thread.ask(command, this.#patienceMs + ms + inUs / 1_000);
+        // End the round for the other threads, too.
+        if (!thread.isAlive) end();
+        return done;
+      }),
+    );
   }
 
-  /** Asks all threads, and terminates those that don't respond in time. */
-  async #patiently<T>(ms: number, ask: (thread: ThreadHandle) => Promise<T>): Promise<T[]> {
-    const waiting = new Set(this.#given.threads);
-    const giveUp = () => {
-      for (const thread of waiting) void thread.giveUp();
-    };
-    const timer = setTimeout(giveUp, ms + this.#given.options.timeoutMs + STUCK_MS);
-    try {
-      return await Promise.all(
-        this.#given.threads.map(async (thread) => {
-          const answer = await ask(thread);
-          waiting.delete(thread);
-          return answer;
-        }),
-      );
-    } finally {
-      clearTimeout(timer);
-    }
+  /** A thread that takes longer than a round and this is stuck. */
+  get #patienceMs(): number {
+    return this.#given.options.timeoutMs + STUCK_MS;
   }
 
   #report(): void {

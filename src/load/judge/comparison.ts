@@ -2,13 +2,13 @@ import type { Histogram } from 'hdr-histogram-js';
 import { sumsOf } from '../measure/timeline.ts';
 import type { DriveResult } from './drive-result.ts';
 import {
-  type Difference,
   differenceOf,
   type Estimate,
   meanOf,
   percentileInterval,
   shareInterval,
   spreadOfMean,
+  within,
 } from './interval.ts';
 
 /**
@@ -37,7 +37,7 @@ export interface ComparisonLine {
   readonly baseline: number;
   readonly other: number;
   /** How much higher the other side is: 0.1 is 10 %, or 10 percentage points of errors. */
-  readonly difference: Difference;
+  readonly difference: Estimate;
 }
 
 /** Percentile 100 is the maximum latency. */
@@ -152,16 +152,14 @@ function rateEstimate({ calls, elapsedMs, admittedPer100Ms, closed }: RunFigures
   const size = Math.max(1, Math.floor(admittedPer100Ms.length / PARTS));
   const parts = sumsOf(admittedPer100Ms, size);
   if (parts.length < LEAST_PARTS || seconds === 0) return { value, interval: undefined };
-  const spread = (value * spreadOfMean(parts)) / meanOf(parts);
-  return { value, interval: { low: value - spread, high: value + spread } };
+  return within(value, (value * spreadOfMean(parts)) / meanOf(parts));
 }
 
 /** The mean of the rounds. The interval comes from the spread between them. */
 function roundEstimate(rounds: readonly number[]): Estimate {
   const value = rounds.length === 0 ? 0 : meanOf(rounds);
   if (rounds.length < 2) return { value, interval: undefined };
-  const spread = spreadOfMean(rounds);
-  return { value, interval: { low: value - spread, high: value + spread } };
+  return within(value, spreadOfMean(rounds));
 }
 
 /** A share may be 0, so the difference is compared instead of the ratio. */

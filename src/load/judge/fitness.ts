@@ -1,12 +1,10 @@
 import type { Histogram } from 'hdr-histogram-js';
-import type { ProcessorUse } from '../measure/gauges.ts';
+import { MOST_BUSY, type ProcessorUse } from '../measure/gauges.ts';
 import type { Tally } from '../measure/tally.ts';
 import { type ConfidenceRange, percentileInterval } from './interval.ts';
 
 /** The largest share of the p99 latency that the client itself may cause. */
 export const MOST_OWN_SHARE = 0.1;
-/** An event loop or the processors busier than this have no time to spare. */
-export const MOST_BUSY = 0.95;
 const PERCENTILE = 99;
 
 /** Threads in which all connections were busy, or `concurrency` calls were in flight. */

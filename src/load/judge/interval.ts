@@ -116,17 +116,16 @@ export function spreadOfMean(values: readonly number[]): number {
   return studentDeviations(values.length - 1) * Math.sqrt(varianceOf(values) / values.length);
 }
 
-/** A value measured in one run and its confidence interval; undefined if unknown. */
+/** A value measured in one run, or the difference between two sides. */
 export interface Estimate {
   readonly value: number;
+  /** Undefined if it is unknown: the runs are too few or too short. */
   readonly interval: ConfidenceRange | undefined;
 }
 
-/** The difference between two sides. */
-export interface Difference {
-  readonly value: number;
-  /** Undefined if the runs are too few or too short. */
-  readonly interval: ConfidenceRange | undefined;
+/** A value with the same error on both sides. */
+export function within(value: number, error: number): Estimate {
+  return { value, interval: { low: value - error, high: value + error } };
 }
 
 /**
@@ -140,7 +139,7 @@ export function differenceOf(
   baseline: readonly Estimate[],
   other: readonly Estimate[],
   resolution: number,
-): Difference {
+): Estimate {
   const [first] = baseline;
   const [second] = other;
   const runs = baseline.length + other.length;
@@ -159,7 +158,7 @@ function valuesOf(estimates: readonly Estimate[]): number[] {
 /**
  * From the intervals of both: MOVER (Zou and Donner), which keeps asymmetric intervals asymmetric.
  */
-function ofTwo(a: Estimate, b: Estimate): Difference {
+function ofTwo(a: Estimate, b: Estimate): Estimate {
   const value = b.value - a.value;
   if (a.interval === undefined || b.interval === undefined) return { value, interval: undefined };
   const below = Math.hypot(b.value - b.interval.low, a.interval.high - a.value);
@@ -168,7 +167,7 @@ function ofTwo(a: Estimate, b: Estimate): Difference {
 }
 
 /** By Welch's t. A side with one run is assumed to vary as much as the other. */
-function ofMeans(a: readonly number[], b: readonly number[]): Difference {
+function ofMeans(a: readonly number[], b: readonly number[]): Estimate {
   const value = meanOf(b) - meanOf(a);
   const ofA = varianceOf(a.length > 1 ? a : b) / a.length;
   const ofB = varianceOf(b.length > 1 ? b : a) / b.length;
@@ -178,6 +177,5 @@ function ofMeans(a: readonly number[], b: readonly number[]): Difference {
       ? Math.max(a.length, b.length) - 1
       : error ** 2 / (ofA ** 2 / (a.length - 1) + ofB ** 2 / (b.length - 1));
   // Without any spread, the degrees of freedom are NaN.
-  const spread = studentDeviations(error === 0 ? 1 : degrees) * Math.sqrt(error);
-  return { value, interval: { low: value - spread, high: value + spread } };
+  return within(value, studentDeviations(error === 0 ? 1 : degrees) * Math.sqrt(error));
 }

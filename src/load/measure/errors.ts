@@ -45,6 +45,9 @@ export interface DriveError {
   readonly example: string;
 }
 
+/** An error as it is counted. */
+export type Failure = Omit<DriveError, 'count'>;
+
 /** A task may invent error kinds. Kinds beyond this number are counted as one. */
 const MOST_KINDS = 100;
 const OTHER_KINDS = 'other errors';

@@ -63,6 +63,8 @@ export interface TallyRecord {
   readonly failuresByTime: readonly (readonly [kind: string, failures: SlotRecord<number>])[];
 }
 
+const BLOCKED_US = 100_000;
+
 /** The calls that blocked their thread for 0.1 s or more. */
 export interface BlockedCalls {
   calls: number;
@@ -131,8 +133,9 @@ export class Tally {
     this.#recordFailure(String(status), dueUs);
   }
 
-  /** Counts a call that blocked its thread for this long. */
+  /** Counts a call that blocked its thread for this long, if that was long. */
   countBlocked(us: number): void {
+    if (us < BLOCKED_US) return;
     this.blocked.calls += 1;
     this.blocked.longestUs = Math.max(this.blocked.longestUs, us);
   }
@@ -187,22 +190,5 @@ export class Tally {
     for (const span of SPANS) {
       this.histograms[span].add(decodeFromCompressedBase64(record.histograms[span]));
     }
-  }
-}
-
-/** The outcomes of one thread, with the warm-up apart. */
-export class ThreadTallies {
-  readonly warmUp = new Tally();
-  counted = new Tally();
-  #countFromUs = 0;
-
-  /** @param countFromUs requests due earlier belong to the warm-up */
-  begin(startUs: number, countFromUs: number): void {
-    this.#countFromUs = countFromUs;
-    this.counted = new Tally(startUs);
-  }
-
-  of(dueUs: number): Tally {
-    return dueUs < this.#countFromUs ? this.warmUp : this.counted;
   }
 }

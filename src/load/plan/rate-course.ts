@@ -92,6 +92,23 @@ export class RateCourse {
     return this.#tokens(fromUs, toUs, 0);
   }
 
+  /** The instant at which this many tokens have arrived since `fromUs`. */
+  instantOf(tokens: number, fromUs: number): number {
+    let us = fromUs;
+    let left = tokens;
+    let [stretch] = this.#stretches;
+    for (const next of this.#stretches) {
+      if (next.sinceUs > us) {
+        const brought = tokensIn(stretch, us, next.sinceUs);
+        if (left <= brought) break;
+        left -= brought;
+        us = next.sinceUs;
+      }
+      stretch = next;
+    }
+    return us + timeOf(left, stretch, us);
+  }
+
   /**
    * An upper bound on the tokens that a limiter adds between two instants: at each change it rounds
    * to its ticks.
@@ -132,4 +149,12 @@ function rateIn({ sinceUs, rate, slope }: Stretch, us: number): number {
 function tokensIn(stretch: Stretch, fromUs: number, toUs: number): number {
   const mean = stretch.slope === 0 ? stretch.rate : rateIn(stretch, (fromUs + toUs) / 2);
   return (mean / 1e6) * (toUs - fromUs);
+}
+
+/** How long a stretch takes from an instant on to bring `tokens`. */
+function timeOf(tokens: number, stretch: Stretch, fromUs: number): number {
+  const from = rateIn(stretch, fromUs);
+  // The quadratic formula in the form without cancellation.
+  const square = from * from + 2e6 * stretch.slope * tokens;
+  return (2e6 * tokens) / (from + Math.sqrt(Math.max(0, square)));
 }

@@ -1,7 +1,7 @@
 import { systemClock } from '../../time/system-clock.ts';
 import type { Guarantee } from '../judge/guarantee.ts';
 import { randomNumbers } from './random.ts';
-import type { RateRamp } from './rate-course.ts';
+import { RateCourse, type RateRamp } from './rate-course.ts';
 
 // A timetable fixes all instants of a run before it starts. Threads share only the number of slots
 // taken; each computes the same instants by itself.
@@ -51,31 +51,20 @@ export function listedTerms(
   };
 }
 
-/** A span over which the rate is constant or changes linearly. */
-interface RateStretch {
-  readonly lengthUs: number;
-  /** Requests per second at its start. */
-  readonly from: number;
-  /** Requests per second at its end. */
-  readonly to: number;
+/** Instants that a rate gives. A warm-up and the run have exactly as many as it says. */
+interface RatedInstants {
+  readonly rate: number;
+  readonly ramp: RateRamp | undefined;
+  /** The end of the warm-up, 0 without one, where a ramp starts. */
+  readonly warmUpUs: number;
+  readonly endUs: number;
 }
-
-/** A warm-up or a run, with exactly as many instants as its rate gives. */
-type TimetablePart = readonly RateStretch[];
 
 /** A fixed timetable. Plain data: every thread computes the same instants from it. */
 export type Timetable =
-  | {
-      /** One instant per token, as soon as the rate has brought it: the first at the start. */
-      readonly kind: 'even';
-      readonly parts: readonly TimetablePart[];
-    }
-  | {
-      readonly kind: 'poisson';
-      readonly seed: number;
-      /** In order: the warm-up, if any, and the run. */
-      readonly parts: readonly TimetablePart[];
-    }
+  /** One instant per token, as soon as the rate has brought it: the first at the start. */
+  | ({ readonly kind: 'even' } & RatedInstants)
+  | ({ readonly kind: 'poisson'; readonly seed: number } & RatedInstants)
   | {
       readonly kind: 'listed';
       /** Microseconds since the start, ascending. */
@@ -102,19 +91,8 @@ export function timetableOf(
     return { kind: 'listed', instantsUs: shared(arrivals.instantsUs) };
   }
   if (arrivals === undefined && ramp === undefined) return undefined;
-  const lengthUs = durationMs * 1_000;
-  const first = ramp?.from ?? rate;
-  const warmUp = { lengthUs: warmUpUs, from: first, to: first };
-  const run: RateStretch[] = [];
-  const climbUs = Math.min(lengthUs, (ramp?.overMs ?? 0) * 1_000);
-  if (ramp !== undefined) {
-    const reached = ramp.from + (ramp.to - ramp.from) * (climbUs / (ramp.overMs * 1_000));
-    run.push({ lengthUs: climbUs, from: ramp.from, to: reached });
-  }
-  if (lengthUs > climbUs) run.push({ lengthUs: lengthUs - climbUs, from: rate, to: rate });
-  const parts = [[warmUp], run];
-  if (arrivals === undefined) return { kind: 'even', parts };
-  return { kind: 'poisson', seed: arrivals.seed, parts };
+  const endUs = warmUpUs + durationMs * 1_000;
+  return { ...(arrivals ?? { kind: 'even' }), rate, ramp, warmUpUs, endUs };
 }
 
 /** A copy in shared memory, which threads get without copying it again. */
@@ -126,16 +104,10 @@ function shared(instants: Float64Array): Float64Array {
 
 /** The instants of a timetable in order, in microseconds since its start. */
 export function instantsOf(timetable: Timetable): Iterator<number, undefined> {
-  switch (timetable.kind) {
-    case 'even':
-      return instantsAt(timetable.parts, evenPositions);
-    case 'poisson': {
-      const random = randomNumbers(timetable.seed);
-      return instantsAt(timetable.parts, (tokens) => randomPositions(tokens, random));
-    }
-    case 'listed':
-      return timetable.instantsUs.values();
-  }
+  if (timetable.kind === 'listed') return timetable.instantsUs.values();
+  if (timetable.kind === 'even') return instantsAt(timetable, evenPositions);
+  const random = randomNumbers(timetable.seed);
+  return instantsAt(timetable, (tokens) => randomPositions(tokens, random));
 }
 
 /** Rounding may leave a whole number of tokens slightly above it. */
@@ -170,39 +142,19 @@ function* randomPositions(tokens: number, random: () => number): Generator<numbe
  * @param positionsOf ascending positions in a part that brings this many tokens
  */
 function* instantsAt(
-  parts: readonly TimetablePart[],
+  { rate, ramp, warmUpUs, endUs }: RatedInstants,
   positionsOf: (tokens: number) => Iterable<number>,
 ): Generator<number, undefined> {
-  let beginUs = 0;
-  for (const part of parts) {
-    let at = 0;
-    let stretch = part[at];
-    /** Tokens of the stretches before this one. */
-    let passed = 0;
-    for (const position of positionsOf(part.reduce((sum, one) => sum + tokensOf(one), 0))) {
-      while (stretch !== undefined && position - passed > tokensOf(stretch) && part[at + 1]) {
-        passed += tokensOf(stretch);
-        beginUs += stretch.lengthUs;
-        at += 1;
-        stretch = part[at];
-      }
-      if (stretch !== undefined) yield beginUs + untilTokens(stretch, position - passed);
+  const course = new RateCourse(warmUpUs, rate, ramp);
+  for (const [fromUs, toUs] of [
+    [0, warmUpUs],
+    [warmUpUs, endUs],
+  ] as const) {
+    for (const position of positionsOf(course.tokens(fromUs, toUs))) {
+      yield course.instantOf(position, fromUs);
     }
-    for (; at < part.length; at += 1) beginUs += part[at]?.lengthUs ?? 0;
   }
   return undefined;
-}
-
-/** The number of requests that fall into a stretch, possibly fractional. */
-function tokensOf({ lengthUs, from, to }: RateStretch): number {
-  return ((from + to) / 2) * (lengthUs / 1e6);
-}
-
-/** The time after which a stretch has brought `tokens`. */
-function untilTokens({ lengthUs, from, to }: RateStretch, tokens: number): number {
-  // The quadratic formula in the form without cancellation; the rate grows by `slope` per second.
-  const slope = (to - from) / (lengthUs / 1e6);
-  return (2e6 * tokens) / (from + Math.sqrt(Math.max(0, from * from + 2 * slope * tokens)));
 }
 
 /** A timetable, and the instant at which it starts. */

@@ -1,45 +1,61 @@
 import type { EventEmitter } from 'node:events';
 import { connect as connectTcp, isIP, type OnReadOpts, type Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls, createSecureContext } from 'node:tls';
+import type { Failure } from '../measure/errors.ts';
 import type { RequestOptions } from '../plan/options.ts';
 
-/** How an exchange ended: the status of the response, or why there is none. */
-export type Outcome = number | Error;
+/**
+ * How an exchange ended: the status of the response or why there is none; of a call, nothing or its
+ * failure.
+ */
+export type Outcome = number | Error | Failure | undefined;
 
 /** An error of a connection, which its code classifies. */
 export function coded(code: string, message: string): Error {
   return Object.assign(new Error(message), { code });
 }
 
-/** One request and its response. */
+/** A request and its response. */
 export interface HttpExchange {
   /** Call with the outcome. Only the first one counts. */
   end(outcome: Outcome): void;
 }
 
-/** Carries exchanges with the target: an HTTP/1.1 connection or an HTTP/2 session. */
+/** The same, or a call of a task. */
+export interface Exchange extends HttpExchange {
+  readonly dueUs: number;
+  readonly startedUs: number;
+}
+
+/** Ends an exchange that has failed: it has timed out, or the run is stopped. */
+export type Abandon = (why: DOMException) => void;
+
+/** Carries exchanges: an HTTP/1.1 connection, an HTTP/2 session, or a thread's calls of a task. */
 export interface Carrier {
-  /** Sends the request. The exchange may fail before this returns. */
-  dispatch(exchange: HttpExchange): void;
-  /** Ends an exchange that has timed out. */
-  abandon(exchange: HttpExchange): void;
+  /** Sends the request or makes the call. The exchange may end before this returns. */
+  dispatch(exchange: Exchange): Abandon | undefined;
 }
 
 /** The carriers of a thread. They have room for a limited number of exchanges. */
 export interface Carriers {
-  /** The most exchanges that they have room for. */
+  /** The most exchanges that they have room for: of HTTP/2, as many as the server allows. */
   readonly capacity: number;
-  /**
-   * Opens the first `count` in advance. One that is not open in time is opened by its first
-   * request.
-   */
-  open(count: number, timeoutMs: number): Promise<void>;
+  /** Why exchanges for which there was no room are dropped. */
+  readonly noRoom: string;
+  /** What an exchange has done that took longer than the timeout, which follows. */
+  readonly tooLong: string;
+  /** Whether `dispatch` may block the thread, and with it all timers, as calls of a task do. */
+  readonly mayBlock?: boolean;
   /** A carrier with room for one more exchange; undefined if all are busy. */
   take(): Carrier | undefined;
   /** Releases the room of an exchange. */
   give(carrier: Carrier): void;
-  close(): void;
+  /** A rejection reports a failed teardown; the results stay valid. */
+  close(): void | Promise<void>;
 }
+
+/** What requests without a complete response have done. */
+export const NO_RESPONSE = 'no complete response within';
 
 /**
  * Resolves once a connection is open, has ended or has taken too long, which ends it. Never rejects:

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import type { RequestOptions } from '../plan/options.ts';
 import {
+  type Abandon,
   type Carrier,
   type Carriers,
   type ConnectTerms,
@@ -8,6 +9,7 @@ import {
   connectTerms,
   connectTo,
   type HttpExchange,
+  NO_RESPONSE,
   type Outcome,
   untilOpen,
 } from './carrier.ts';
@@ -84,12 +86,13 @@ export class Connection implements Carrier {
     return untilOpen(this.#connect(), isSecure ? 'secureConnect' : 'connect', timeoutMs);
   }
 
-  dispatch(exchange: HttpExchange): void {
+  dispatch(exchange: HttpExchange): Abandon {
     const idleMs = performance.now() - this.#freeMs;
     if (idleMs > this.#keptMs) this.#drop();
     const mayBeClosed = this.#socket !== undefined && idleMs > QUIET_MS;
     if (mayBeClosed) this.#turn = setImmediate(() => this.#send(exchange));
     else this.#send(exchange);
+    return this.abandon;
   }
 
   #send(exchange: HttpExchange): void {
@@ -102,11 +105,11 @@ export class Connection implements Carrier {
    * Aborts the current request or connection attempt. A late response may still arrive, so the next
    * request opens a new connection.
    */
-  abandon(): void {
+  readonly abandon = (): void => {
     clearImmediate(this.#turn);
     this.#exchange = undefined;
     this.#drop();
-  }
+  };
 
   #drop(): void {
     this.#socket?.destroy();
@@ -171,6 +174,8 @@ export class Connection implements Carrier {
 
 /** HTTP/1.1 connections. Each carries one exchange at a time. */
 export class ConnectionPool implements Carriers {
+  readonly noRoom = 'no connection was free until the end of the run';
+  readonly tooLong = NO_RESPONSE;
   readonly capacity: number;
   readonly #free: Connection[];
 
@@ -180,6 +185,7 @@ export class ConnectionPool implements Carriers {
     this.#free = Array.from({ length: connections }, () => new Connection(terms));
   }
 
+  /** Opens the first `count` in advance. One that is not open in time is opened by its first request. */
   async open(count: number, timeoutMs: number): Promise<void> {
     // The pool is a stack: the last one is used first.
     const first = this.#free.slice(-count);

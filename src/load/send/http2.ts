@@ -7,6 +7,7 @@ import {
 } from 'node:http2';
 import type { RequestOptions } from '../plan/options.ts';
 import {
+  type Abandon,
   type Carrier,
   type Carriers,
   type ConnectTerms,
@@ -14,6 +15,7 @@ import {
   connectTerms,
   connectTo,
   type HttpExchange,
+  NO_RESPONSE,
   ownHeaders,
   untilOpen,
 } from './carrier.ts';
@@ -36,7 +38,6 @@ const OF_CONNECTION = new Set(['connection', 'proxy-connection']);
 export class Http2Session implements Carrier {
   readonly #terms: Http2Terms;
   #session: ClientHttp2Session | undefined;
-  readonly #streams = new Map<HttpExchange, ClientHttp2Stream>();
   /** Exchanges that occupy room here. */
   inUse = 0;
 
@@ -61,11 +62,10 @@ export class Http2Session implements Carrier {
     return untilOpen(this.#live(), 'remoteSettings', timeoutMs);
   }
 
-  dispatch(exchange: HttpExchange): void {
+  dispatch(exchange: HttpExchange): Abandon | undefined {
     const { headers, body } = this.#terms;
     try {
       const stream = this.#live().request(headers, { endStream: body === undefined });
-      this.#streams.set(exchange, stream);
       let response: number | undefined;
       stream.on('response', ({ ':status': status = 0 }) => {
         response = status;
@@ -76,22 +76,20 @@ export class Http2Session implements Carrier {
       });
       stream.on('error', (error) => exchange.end(causeOf(error)));
       // After its end or an error, no effect. After the server's RST_STREAM, there was neither.
-      stream.on('close', () => {
-        this.#streams.delete(exchange);
-        exchange.end(coded('ERR_HTTP2_STREAM_CANCEL', CLOSED));
-      });
+      stream.on('close', () => exchange.end(coded('ERR_HTTP2_STREAM_CANCEL', CLOSED)));
       // Discards the body.
       stream.resume();
       if (body !== undefined) stream.end(body);
+      return () => this.#abandon(stream);
     } catch (error) {
       exchange.end(error as Error);
+      return undefined;
     }
   }
 
-  abandon(exchange: HttpExchange): void {
-    const stream = this.#streams.get(exchange);
-    const session = stream?.session;
-    stream?.close(constants.NGHTTP2_CANCEL);
+  #abandon(stream: ClientHttp2Stream): void {
+    const { session } = stream;
+    stream.close(constants.NGHTTP2_CANCEL);
     // A session opened since then is not to blame.
     if (session === undefined || session !== this.#session || !session.connecting) return;
     // Its pending requests fail with it. The next requests open another session.
@@ -149,6 +147,8 @@ export function http2Terms(requests: Omit<RequestOptions, 'connections'>): Http2
 
 /** HTTP/2 sessions, each with as many streams as the server allows. */
 export class Http2Sessions implements Carriers {
+  readonly noRoom = 'no stream was free until the end of the run';
+  readonly tooLong = NO_RESPONSE;
   readonly #sessions: readonly Http2Session[];
 
   constructor({ connections, ...requests }: RequestOptions) {
@@ -160,6 +160,7 @@ export class Http2Sessions implements Carriers {
     return this.#sessions.reduce((sum, { streams }) => sum + streams, 0);
   }
 
+  /** As {@link ConnectionPool.open}. */
   async open(count: number, timeoutMs: number): Promise<void> {
     const first = this.#sessions.slice(0, count);
     await Promise.all(first.map((session) => session.open(timeoutMs)));

@@ -1,15 +1,20 @@
-import type { LoopGauge } from '../measure/gauges.ts';
+import { errorKind, type Failure } from '../measure/errors.ts';
+import { MOST_BUSY, type UseGauge } from '../measure/gauges.ts';
 import type { Tally } from '../measure/tally.ts';
+import type { Abandon, Carrier, Carriers, Exchange, Outcome } from './carrier.ts';
 import { Fifo } from './fifo.ts';
 
 /** What a thread provides to its work. */
-export interface WorkHooks {
+export interface WorkOptions {
+  readonly timeoutMs: number;
   /** The tally for requests due at this instant. */
   readonly tallyOf: (dueUs: number) => Tally;
   /** The current time in microseconds, on the clock of the due instants. */
   readonly now: () => number;
   /** Called when nothing is in flight or queued. */
   readonly onIdle: () => void;
+  /** Whether it is too late to start what may block. */
+  readonly isOver: (nowUs: number) => boolean;
 }
 
 /** The kind of error of requests or calls that are cut because the run is stopped. */
@@ -19,18 +24,15 @@ export const STOPPED_MS = 1_000;
 /** Why those that take longer are ended. */
 export const STOPPED = `the run was stopped ${STOPPED_MS / 1_000} s before`;
 
-export interface QueuedWorkOptions extends WorkHooks {
-  readonly timeoutMs: number;
-}
-
 /** A request or call in flight. */
-export interface InFlight {
-  readonly dueUs: number;
-  readonly startedUs: number;
+interface InFlight extends Exchange {
+  /** What has made room for it. */
+  readonly carrier: Carrier;
+  abandon: Abandon | undefined;
 }
 
 /** A request or call that is due and waits for room. */
-export interface Queued {
+interface Queued {
   readonly dueUs: number;
   readonly queuedUs: number;
 }
@@ -38,33 +40,26 @@ export interface Queued {
 /**
  * Starts requests or calls while there is room for them. Further ones are queued. Latency counts
  * from the due instant, so that nobody can hide a stall by delaying later ones.
- *
- * `Room` is what one of them occupies.
  */
-export abstract class QueuedWork<One extends InFlight, Room> {
-  readonly #hooks: QueuedWorkOptions;
+export class QueuedWork {
+  readonly #options: WorkOptions;
+  readonly #carriers: Carriers;
   /** In the order started, which is the order of their deadlines. */
-  readonly #inFlight = new Set<One>();
+  readonly #inFlight = new Set<InFlight>();
   readonly #queue = new Fifo<Queued>();
   #wasFull = false;
   #isPumping = false;
   #deadline: NodeJS.Timeout | undefined;
 
-  constructor(hooks: QueuedWorkOptions) {
-    this.#hooks = hooks;
+  constructor(options: WorkOptions, carriers: Carriers) {
+    this.#options = options;
+    this.#carriers = carriers;
   }
 
-  /** The most requests or calls that can be in flight: of HTTP/2, as many as the server allows. */
-  abstract readonly capacity: number;
-  /** Why the queued requests are dropped. */
-  protected abstract readonly noRoom: string;
-  /** What one that has timed out did. */
-  protected abstract readonly tooLong: string;
-  /** Room for one more; undefined if there is none. */
-  protected abstract room(): Room | undefined;
-  protected abstract start(next: Queued, room: Room): void;
-  /** Ends one that has failed: it has timed out, or the run is stopped. */
-  protected abstract cancel(one: One, why: DOMException): void;
+  /** The most requests or calls that can be in flight. */
+  get capacity(): number {
+    return this.#carriers.capacity;
+  }
 
   get inFlight(): number {
     return this.#inFlight.size;
@@ -87,21 +82,21 @@ export abstract class QueuedWork<One extends InFlight, Room> {
   /** Starts or queues a due request or call. */
   send(dueUs: number, nowUs: number): void {
     this.#queue.push({ dueUs, queuedUs: nowUs });
-    this.pump();
+    this.#pump();
   }
 
   /** Drops the queue and counts its entries as `unsent`. */
   dropQueue(): void {
-    const nowUs = this.#hooks.now();
+    const nowUs = this.#options.now();
     for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
-      this.drop(next, nowUs);
+      this.#drop(next, nowUs);
     }
   }
 
   /** Counts all that is unfinished as failures of this kind. */
   abandon(kind: string, example: string): void {
     this.dropQueue();
-    for (const one of this.#inFlight) this.fail(one, kind, example);
+    for (const one of this.#inFlight) this.#count(one, { kind, example });
     this.#inFlight.clear();
   }
 
@@ -109,74 +104,111 @@ export abstract class QueuedWork<One extends InFlight, Room> {
   interrupt(): void {
     const cut = [...this.#inFlight];
     this.abandon(INTERRUPTED, STOPPED);
-    for (const one of cut) this.cancel(one, new DOMException(STOPPED, 'AbortError'));
+    for (const one of cut) this.#cancel(one, new DOMException(STOPPED, 'AbortError'));
   }
 
   /** A rejection reports a failed teardown; the results stay valid. */
   close(): void | Promise<void> {
     clearTimeout(this.#deadline);
+    return this.#carriers.close();
   }
 
   /** Starts what is queued as long as there is room. */
-  protected pump(): void {
+  #pump(): void {
     // One that ends synchronously re-enters here. Let the outer call continue with the queue, so
     // that the stack does not grow with each.
     if (this.#isPumping) return;
     this.#isPumping = true;
     while (this.#queue.length > 0) {
-      const room = this.room();
-      if (room === undefined) {
+      const carrier = this.#carriers.take();
+      if (carrier === undefined) {
         this.#wasFull = true;
         break;
       }
       const next = this.#queue.shift();
-      if (next !== undefined) this.start(next, room);
+      if (next !== undefined) this.#start(next, carrier);
     }
     this.#isPumping = false;
   }
 
-  /** Call when some have ended outside of `start`, and `pump` if others may start. */
-  protected tellIdle(): void {
-    if (this.isIdle) this.#hooks.onIdle();
+  #start(next: Queued, carrier: Carrier): void {
+    const { now, tallyOf, timeoutMs, isOver } = this.#options;
+    const { dueUs, queuedUs } = next;
+    const { mayBlock = false } = this.#carriers;
+    const startedUs = now();
+    if (mayBlock && isOver(startedUs)) {
+      this.#carriers.give(carrier);
+      this.#drop(next, startedUs);
+      return;
+    }
+    const one: InFlight = {
+      dueUs,
+      startedUs,
+      carrier,
+      abandon: undefined,
+      end: (outcome) => this.#end(one, outcome),
+    };
+    // Count it first: a call may end the thread, and must still be in the results.
+    const tally = tallyOf(dueUs);
+    this.#inFlight.add(one);
+    tally.counters.sent += 1;
+    tally.record('queued', startedUs - queuedUs);
+    this.#deadline ??= setTimeout(this.#sweep, timeoutMs);
+    one.abandon = carrier.dispatch(one);
+    if (mayBlock) tally.countBlocked(now() - startedUs);
   }
 
-  protected drop({ dueUs, queuedUs }: Queued, nowUs: number): void {
-    const tally = this.#hooks.tallyOf(dueUs);
-    tally.countError('unsent', this.noRoom, dueUs);
+  #end(one: InFlight, outcome: Outcome): void {
+    // It has ended already, has timed out, or was cut.
+    if (!this.#inFlight.delete(one)) return;
+    const { now, timeoutMs } = this.#options;
+    const nowUs = now();
+    // One that took too long has failed, whatever its outcome.
+    const isLate = nowUs - one.startedUs >= timeoutMs * 1_000;
+    this.#count(one, isLate ? this.#timedOut : outcome, nowUs);
+    this.#carriers.give(one.carrier);
+    if (this.#isPumping) return;
+    this.#pump();
+    this.#tellIdle();
+  }
+
+  #tellIdle(): void {
+    if (this.isIdle) this.#options.onIdle();
+  }
+
+  #drop({ dueUs, queuedUs }: Queued, nowUs: number): void {
+    const tally = this.#options.tallyOf(dueUs);
+    tally.countError('unsent', this.#carriers.noRoom, dueUs);
     tally.record('queued', nowUs - queuedUs);
     tally.recordLatency(dueUs, nowUs - dueUs);
   }
 
-  /** Counts one that starts. */
-  protected begin(one: One, { queuedUs }: Queued): Tally {
-    const tally = this.#hooks.tallyOf(one.dueUs);
-    this.#inFlight.add(one);
-    tally.counters.sent += 1;
-    tally.record('queued', one.startedUs - queuedUs);
-    this.#deadline ??= setTimeout(this.#sweep, this.#hooks.timeoutMs);
-    return tally;
-  }
-
-  /** Whether it was still in flight; now it is not. */
-  protected leave(one: One): boolean {
-    return this.#inFlight.delete(one);
-  }
-
-  /** Records the times of one that has ended, whatever its outcome. */
-  protected recordTimes({ dueUs, startedUs }: One, nowUs = this.#hooks.now()): void {
-    const tally = this.#hooks.tallyOf(dueUs);
+  /** Counts one that has ended, with its times. */
+  #count({ dueUs, startedUs }: InFlight, outcome: Outcome, nowUs = this.#options.now()): void {
+    const tally = this.#options.tallyOf(dueUs);
+    if (outcome === undefined) tally.counters.succeeded += 1;
+    else if (typeof outcome === 'number') tally.countStatus(outcome, dueUs);
+    else if (outcome instanceof Error) {
+      tally.countError(errorKind(outcome), outcome.message, dueUs);
+    } else tally.countError(outcome.kind, outcome.example, dueUs);
     tally.record('response', nowUs - startedUs);
     tally.recordLatency(dueUs, nowUs - dueUs);
   }
 
-  protected fail(one: One, kind: string, example: string): void {
-    this.#hooks.tallyOf(one.dueUs).countError(kind, example, one.dueUs);
-    this.recordTimes(one);
+  get #timedOut(): Failure {
+    const example = `${this.#carriers.tooLong} ${this.#options.timeoutMs} ms`;
+    return { kind: 'timed out', example };
+  }
+
+  /** Ends one that is counted already. */
+  #cancel({ abandon, carrier }: InFlight, why: DOMException): void {
+    abandon?.(why);
+    this.#carriers.give(carrier);
   }
 
   /** Fails what is overdue, then sleeps until the next deadline: one timer for all. */
   readonly #sweep = (): void => {
-    const { now, timeoutMs } = this.#hooks;
+    const { now, timeoutMs } = this.#options;
     const nowUs = now();
     this.#deadline = undefined;
     for (const one of this.#inFlight) {
@@ -186,17 +218,14 @@ export abstract class QueuedWork<One extends InFlight, Room> {
         this.#deadline = setTimeout(this.#sweep, Math.ceil(leftMs));
         break;
       }
-      this.leave(one);
-      this.fail(one, 'timed out', this.tooLong);
-      this.cancel(one, new DOMException(this.tooLong, 'TimeoutError'));
+      this.#inFlight.delete(one);
+      this.#count(one, this.#timedOut);
+      this.#cancel(one, new DOMException(this.#timedOut.example, 'TimeoutError'));
     }
-    this.pump();
-    this.tellIdle();
+    this.#pump();
+    this.#tellIdle();
   };
 }
-
-/** What a thread does at each due instant: it sends requests, or calls a task. */
-export type Work = Omit<QueuedWork<InFlight, unknown>, 'abandon'>;
 
 /** With the processors full, a thread with this many queued requests can't catch up. */
 const MOST_QUEUED = 10_000;
@@ -208,10 +237,10 @@ const MOST_QUEUED = 10_000;
  * @param processorsAreFull whether the machine has no processor time left
  */
 export function isBehind(
-  { queued, capacity }: Pick<Work, 'queued' | 'capacity'>,
-  loop: Pick<LoopGauge, 'isFull'>,
+  { queued, capacity }: Pick<QueuedWork, 'queued' | 'capacity'>,
+  loop: Pick<UseGauge<'busy'>, 'recent'>,
   processorsAreFull: boolean,
 ): boolean {
   if (queued <= capacity) return false;
-  return loop.isFull || (processorsAreFull && queued > MOST_QUEUED);
+  return loop.recent.busy > MOST_BUSY || (processorsAreFull && queued > MOST_QUEUED);
 }

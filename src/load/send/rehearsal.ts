@@ -3,7 +3,9 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { TokenBucket } from '../../limiters/token-bucket.ts';
 import type { LoadCommand, LoadThreadData } from '../threads/messages.ts';
 import { ThreadService } from '../threads/thread-service.ts';
-import { openSender } from './sender.ts';
+import type { Carriers } from './carrier.ts';
+import { ConnectionPool } from './connection.ts';
+import { Http2Sessions } from './http2.ts';
 
 /** Several rounds: code that has only seen one object of a kind is optimized for that object. */
 const ROUNDS = 3;
@@ -42,7 +44,7 @@ async function playRun(data: LoadThreadData, requests: number): Promise<void> {
     data,
     // Send all requests even if the server is slow for lack of processor time.
     neverPauses: true,
-    open: (hooks) => openSender(data, hooks),
+    open: () => openCarriers(data),
   });
   await once(port2, 'message'); // ready
   const { handle, clock } = TokenBucket.create({ rate: RATE, burst: 1 });
@@ -56,9 +58,18 @@ async function playRun(data: LoadThreadData, requests: number): Promise<void> {
 export function runLoadThread(port: MessagePort, data: LoadThreadData): void {
   new ThreadService(port, {
     data,
-    open: async (hooks) => {
+    open: async () => {
       await rehearse(data);
-      return openSender(data, hooks);
+      return openCarriers(data);
     },
   });
+}
+
+/** A connection that takes longer to open is opened by its first request. */
+const OPEN_MS = 2_000;
+
+async function openCarriers(data: LoadThreadData): Promise<Carriers> {
+  const carriers = data.transport?.http2 ? new Http2Sessions(data) : new ConnectionPool(data);
+  await carriers.open(data.openAhead, Math.min(data.timeoutMs, OPEN_MS));
+  return carriers;
 }

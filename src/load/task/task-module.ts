@@ -1,22 +1,54 @@
 import { shown } from '../../options.ts';
+import type { Failure } from '../measure/errors.ts';
 import type { ThreadTask } from '../threads/messages.ts';
 import { UnreadyError } from '../threads/thread-port.ts';
 import type { TaskModule } from './task.ts';
+
+/** A task that is set up in this thread. */
+export interface OpenTask {
+  readonly call: TaskModule['default'];
+  /**
+   * Aborts the task's signal, then calls its `teardown`. Rejects with a message for the user if that
+   * fails or times out.
+   */
+  close(): Promise<void>;
+}
 
 /**
  * Loads the module of a task and calls its `setup`.
  *
  * @throws UnreadyError if it is not a valid task, or if `setup` throws or rejects
  */
-export async function openTask({ url, thread, threads, data }: ThreadTask, timeoutMs: number) {
+export async function openTask(
+  { url, thread, threads, data }: ThreadTask,
+  timeoutMs: number,
+): Promise<OpenTask> {
   const module = await importTask(url);
-  const end = new TaskEnd(module, timeoutMs);
+  const end = new AbortController();
   try {
     await module.setup?.({ thread, threads, data, signal: end.signal });
   } catch (error) {
     throw new UnreadyError(`${named(url)}: setup failed: ${reasonOf(error)}`, { cause: error });
   }
-  return { call: module.default, end };
+  const tearDown = async () => {
+    try {
+      await module.teardown?.();
+    } catch (error) {
+      throw new Error(`teardown failed: ${reasonOf(error)}`, { cause: error });
+    }
+  };
+  return {
+    call: module.default,
+    async close() {
+      end.abort();
+      let timer: NodeJS.Timeout | undefined;
+      const tooLong = new Promise<never>((_, reject) => {
+        const error = new Error(`teardown took longer than ${timeoutMs} ms`);
+        timer = setTimeout(reject, timeoutMs, error);
+      });
+      await Promise.race([tearDown(), tooLong]).finally(() => clearTimeout(timer));
+    },
+  };
 }
 
 async function importTask(url: string): Promise<TaskModule> {
@@ -51,12 +83,6 @@ function reasonOf(error: unknown): string {
   return example === '' ? kind : `${kind}: ${example}`;
 }
 
-/** An error that a task threw or rejected with, as it is counted. */
-export interface Failure {
-  readonly kind: string;
-  readonly example: string;
-}
-
 const MOST_OF_KIND = 80;
 const MOST_OF_EXAMPLE = 200;
 
@@ -84,44 +110,13 @@ function cut(text: string, most: number): string {
   return (text.split('\n', 1)[0] ?? '').slice(0, most);
 }
 
-/** Ends a task in one thread: aborts its signal, then calls `teardown`. */
-export class TaskEnd {
-  readonly #module: Pick<TaskModule, 'teardown'>;
-  readonly #timeoutMs: number;
-  readonly #controller = new AbortController();
-
-  constructor(module: Pick<TaskModule, 'teardown'>, timeoutMs: number) {
-    this.#module = module;
-    this.#timeoutMs = timeoutMs;
-  }
-
-  /** Aborted when the task ends. */
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  /** Rejects with a message for the user if `teardown` fails or times out. */
-  async close(): Promise<void> {
-    this.#controller.abort();
-    let timer: NodeJS.Timeout | undefined;
-    const tooLong = new Promise<never>((_, reject) => {
-      const error = new Error(`teardown took longer than ${this.#timeoutMs} ms`);
-      timer = setTimeout(reject, this.#timeoutMs, error);
-    });
-    try {
-      await Promise.race([this.#tearDown(), tooLong]);
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
-  async #tearDown(): Promise<void> {
-    try {
-      await this.#module.teardown?.();
-    } catch (error) {
-      throw new Error(`teardown failed: ${reasonOf(error)}`, { cause: error });
-    }
-  }
+/** Whether a returned value must be awaited. */
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    typeof (value as { then?: unknown }).then === 'function'
+  );
 }
 
 /**

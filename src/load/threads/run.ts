@@ -1,10 +1,10 @@
 import { onAbort } from '../../time/on-abort.ts';
 import { runRounds } from '../closed/run-rounds.ts';
 import type { DriveResult } from '../judge/drive-result.ts';
-import { type FullThreads, fitnessOf, MOST_BUSY } from '../judge/fitness.ts';
+import { type FullThreads, fitnessOf } from '../judge/fitness.ts';
 import { type RunRecord, resultOf } from '../judge/result-of.ts';
 import { AdmissionWatch } from '../measure/admissions.ts';
-import { CpuGauge, readTimes } from '../measure/gauges.ts';
+import { cpuGauge, MOST_BUSY } from '../measure/gauges.ts';
 import { LatencyGauge } from '../measure/latency-counts.ts';
 import { Tally, totalOf } from '../measure/tally.ts';
 import { type ArrivalPlan, HALF_SLOT_US, planArrivals } from '../plan/arrival-plan.ts';
@@ -84,7 +84,7 @@ async function runWith(
     });
     const startedAt = new Date();
     const aheadUs = fleet && (await measureAhead(fleet));
-    const cpu = new CpuGauge(() => readTimes(team?.cpuMs));
+    const cpu = cpuGauge(() => team?.cpuMs ?? 0);
     const slots = { ...plan, timetable };
     const run = { options: spread, threads, plan: slots, startUs, aheadUs, watch, cpu };
     const end = await conduct(run, hooks);
@@ -164,7 +164,7 @@ interface ReadyRun {
   /** How far the clock of a fleet's server is ahead. */
   readonly aheadUs?: number | undefined;
   readonly watch: AdmissionWatch;
-  readonly cpu: CpuGauge;
+  readonly cpu: ReturnType<typeof cpuGauge>;
 }
 
 /** Starts all threads and waits for them to finish. */

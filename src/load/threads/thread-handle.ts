@@ -119,12 +119,21 @@ export class ThreadHandle {
   /**
    * Runs a round, or ends the rounds. Resolves with the round's figures: those of the last report if
    * the thread ends without one, undefined if it never reported.
+   *
+   * @param withinMs a thread that takes longer is terminated
    */
-  ask(command: LoadCommand & { type: 'round' | 'end' }): Promise<ThreadRound | undefined> {
+  ask(
+    command: LoadCommand & { type: 'round' | 'end' },
+    withinMs: number,
+  ): Promise<ThreadRound | undefined> {
     if (!this.isAlive) return Promise.resolve(undefined);
     this.roundSoFar = undefined;
     const answer = new Promise<ThreadRound | undefined>((resolve) => {
-      this.#onRound = resolve;
+      const overdue = setTimeout(() => void this.giveUp(), withinMs);
+      this.#onRound = (round) => {
+        clearTimeout(overdue);
+        resolve(round);
+      };
     });
     this.post(command);
     return answer;

@@ -1,12 +1,13 @@
 import type { MessagePort } from 'node:worker_threads';
 import { TokenBucket } from '../../limiters/token-bucket.ts';
 import { systemClock } from '../../time/system-clock.ts';
-import { LoopGauge } from '../measure/gauges.ts';
-import { ThreadTallies } from '../measure/tally.ts';
+import { loopGauge, type UseGauge } from '../measure/gauges.ts';
+import { Tally } from '../measure/tally.ts';
 import { type Fleet, FleetReservations, joinFleet } from '../plan/fleet.ts';
 import { TimetableSlots } from '../plan/timetable.ts';
+import type { Carriers } from '../send/carrier.ts';
 import { Pacer } from '../send/pacer.ts';
-import { isBehind, STOPPED_MS, type Work, type WorkHooks } from '../send/queued-work.ts';
+import { isBehind, QueuedWork, STOPPED_MS, type WorkOptions } from '../send/queued-work.ts';
 import type { LastReport, LoadCommand, ThreadData } from './messages.ts';
 import { ThreadPort } from './thread-port.ts';
 
@@ -19,30 +20,25 @@ const REPORT_MS = 250;
  */
 const QUEUE_DRAIN_MS = 250;
 
-/** A delayed thread may still start due requests until this long after the end. */
+/** A delayed thread may still start due calls until this long after the end. */
 const LATEST_START_MS = 2_000;
 
 /** Maximum concurrent commands of one thread to the fleet's server. */
 const MOST_ORDERED = 64;
 
-export interface OpenHooks extends WorkHooks {
-  /** Whether it is too late to start anything. */
-  readonly isOver: (nowUs: number) => boolean;
-}
-
 export interface ThreadServiceOptions {
   readonly data: ThreadData;
   /** Whether it sends all requests, even if it can't keep up. Default: false. */
   readonly neverPauses?: boolean;
-  /** Prepares everything for the first due instant. */
-  readonly open: (hooks: OpenHooks) => Promise<Work>;
+  /** Prepares everything for the first due instant, and what makes the requests or calls. */
+  readonly open: () => Promise<Carriers>;
 }
 
 /** A run in progress. */
 interface Running {
-  readonly work: Work;
+  readonly work: QueuedWork;
   readonly pacer: Pacer;
-  readonly loop: LoopGauge;
+  readonly loop: UseGauge<'busy'>;
   readonly reservations: FleetReservations | undefined;
   readonly reports: NodeJS.Timeout;
 }
@@ -54,13 +50,16 @@ interface Running {
 export class ThreadService {
   readonly #port: ThreadPort;
   readonly #options: ThreadServiceOptions;
-  readonly #tallies = new ThreadTallies();
+  /** The outcomes of requests due before the instant from which they count. */
+  readonly #warmUp = new Tally();
+  #counted = new Tally();
+  #countFromUs = Number.NEGATIVE_INFINITY;
   /** The instants at which requests came due since the last report. */
   #admissions: number[] = [];
   /** As of the last command. */
   #processorsAreFull = false;
   #fleet: Fleet | undefined;
-  #work: Work | undefined;
+  #work: QueuedWork | undefined;
   #run: Running | undefined;
   #endUs = Number.POSITIVE_INFINITY;
   #isIssuing = true;
@@ -85,24 +84,31 @@ export class ThreadService {
     return this.#port.done;
   }
 
-  /** Posts the last report immediately, whatever is in flight: the thread ends before its work. */
+  /** Posts the last report immediately, with what is in flight as failed: the thread ends. */
   abandon(failure: string): void {
     if (this.#run === undefined) return;
     this.#isFinished = true;
     this.#clearTimers(this.#run);
     this.#run.pacer.stop(Number.NEGATIVE_INFINITY);
+    this.#run.work.abandon('thread ended', failure);
     this.#port.conclude({ ...this.#last(this.#run), failure });
   }
 
   async #prepare(): Promise<void> {
     const { data, open } = this.#options;
     this.#fleet = data.fleet && (await joinFleet(data.fleet));
-    this.#work = await open({
-      tallyOf: (dueUs) => this.#tallies.of(dueUs),
+    const options: WorkOptions = {
+      timeoutMs: data.timeoutMs,
+      tallyOf: (dueUs) => this.#tallyOf(dueUs),
       now: () => systemClock.now(),
       onIdle: () => this.#onIdle(),
       isOver: (nowUs) => nowUs > this.#endUs + LATEST_START_MS * 1_000,
-    });
+    };
+    this.#work = new QueuedWork(options, await open());
+  }
+
+  #tallyOf(dueUs: number): Tally {
+    return dueUs < this.#countFromUs ? this.#warmUp : this.#counted;
   }
 
   #obey(command: LoadCommand): void {
@@ -137,8 +143,8 @@ export class ThreadService {
     const { outstanding } = data;
     const { bucket: handle, aheadUs = 0, startUs, firstUs, endUs, timetable } = command;
     this.#endUs = endUs;
-    const countFromUs = firstUs === undefined ? Number.NEGATIVE_INFINITY : startUs;
-    this.#tallies.begin(startUs, countFromUs);
+    if (firstUs !== undefined) this.#countFromUs = startUs;
+    this.#counted = new Tally(startUs);
     const fleet = this.#fleet;
     const reservations =
       fleet &&
@@ -163,17 +169,17 @@ export class ThreadService {
       isFull: () => !neverPauses && isBehind(work, loop, this.#processorsAreFull),
       isIdle: () => work.isIdle,
       onDue: (dueUs, nowUs) => {
-        if (isWarmingUp && dueUs >= countFromUs) {
+        if (isWarmingUp && dueUs >= this.#countFromUs) {
           isWarmingUp = false;
           loop.begin();
         }
         this.#admissions.push(dueUs);
-        this.#tallies.of(dueUs).record('clientLag', nowUs - dueUs);
+        this.#tallyOf(dueUs).record('clientLag', nowUs - dueUs);
         work.send(dueUs, nowUs);
       },
       onEnd: () => this.#endIssuing(run),
     });
-    const loop = LoopGauge.ofThisThread(() => pacer.sleptMs);
+    const loop = loopGauge(() => pacer.sleptMs);
     const reports = setInterval(() => this.#report(run), REPORT_MS);
     const run: Running = { work, pacer, loop, reservations, reports };
     // The work may end the thread at once, with a report of the run.
@@ -184,7 +190,7 @@ export class ThreadService {
   #report({ work, pacer }: Running): void {
     const admissions = this.#takeAdmissions();
     const waiting = work.inFlight + work.queued;
-    const { counters, recent } = this.#tallies.counted;
+    const { counters, recent } = this.#counted;
     const throughUs = pacer.earliestUs;
     const latencies = recent.take();
     this.#port.post({ type: 'report', admissions, throughUs, counters, waiting, latencies });
@@ -204,7 +210,7 @@ export class ThreadService {
   #endIssuing(run: Running): void {
     const { work, loop } = run;
     this.#isIssuing = false;
-    this.#busy = loop.use;
+    this.#busy = loop.use.busy;
     this.#capacity = work.capacity;
     if (work.isIdle) this.#finish(run);
     else this.#limitDrain(run);
@@ -240,8 +246,8 @@ export class ThreadService {
   #last({ work }: Running): LastReport {
     return {
       admissions: this.#takeAdmissions(),
-      tally: this.#tallies.counted.toRecord(),
-      warmUp: this.#tallies.warmUp.counters,
+      tally: this.#counted.toRecord(),
+      warmUp: this.#warmUp.counters,
       busy: this.#busy,
       capacity: this.#capacity ?? work.capacity,
       wasFull: work.wasFull,

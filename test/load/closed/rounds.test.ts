@@ -4,8 +4,8 @@ import { Worker } from 'node:worker_threads';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { CallLoop, Pace } from '../../../src/load/closed/call-loop.ts';
 import { RoundGate } from '../../../src/load/closed/round-gate.ts';
+import type { Failure } from '../../../src/load/measure/errors.ts';
 import type { TaskCall, TaskModule } from '../../../src/load/task/task.ts';
-import type { Failure } from '../../../src/load/task/task-module.ts';
 import { systemClock } from '../../../src/time/system-clock.ts';
 import { expectSame } from '../../support/quick.ts';
 

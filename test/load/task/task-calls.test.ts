@@ -1,7 +1,8 @@
 import { beforeEach, expect, it, vi } from 'vitest';
 import { Tally } from '../../../src/load/measure/tally.ts';
+import { QueuedWork } from '../../../src/load/send/queued-work.ts';
 import type { TaskCall, TaskModule } from '../../../src/load/task/task.ts';
-import { TaskWork, type TaskWorkOptions } from '../../../src/load/task/task-work.ts';
+import { TaskCalls } from '../../../src/load/task/task-thread.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 /** The work of one thread on a clock that the test moves, with the timers. */
@@ -10,24 +11,29 @@ class Stage {
   nowUs = 0;
   idle = 0;
   #sequence = 0;
-  readonly work: TaskWork;
+  readonly work: QueuedWork;
 
-  constructor(task: TaskModule['default'], change: Partial<TaskWorkOptions> = {}) {
-    this.work = new TaskWork({
+  constructor(
+    task: TaskModule['default'],
+    { concurrency = 2, isOver = (): boolean => false } = {},
+  ) {
+    const calls = new TaskCalls({
       task,
       thread: 3,
-      concurrency: 2,
-      timeoutMs: 1_000,
+      concurrency,
       nextSequence: () => this.#sequence++,
+      onClose: () => Promise.resolve(),
+    });
+    const options = {
+      timeoutMs: 1_000,
       tallyOf: () => this.tally,
       now: () => this.nowUs,
       onIdle: () => {
         this.idle += 1;
       },
-      isOver: () => false,
-      onClose: () => Promise.resolve(),
-      ...change,
-    });
+      isOver,
+    };
+    this.work = new QueuedWork(options, calls);
   }
 
   async pass(ms: number): Promise<void> {
