@@ -67,11 +67,11 @@ export function expressMiddleware<
     const settled = judged(gate, request, response, {
       pass: () => void next(),
       fail: (error) => void next(error),
-      handle: handler && ((decision) => handler(request, response, next, decision)),
+      handle: handler && (async (decision) => handler(request, response, next, decision)),
     });
-    // Express 4 ignores promises. Without an error, `next` would let the request pass.
+    // Express 4 ignores promises, and with a falsy error, `next` would let the request pass.
     if (settled instanceof Promise) {
-      settled.catch((error: unknown) => next(error ?? new Error('a handler rejected')));
+      settled.catch((error: unknown) => next(error || new Error('a handler rejected')));
     }
   };
   return middleware as unknown as ExpressMiddleware; // express calls it with its own requests

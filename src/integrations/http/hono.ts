@@ -66,16 +66,16 @@ async function answered(
   }
   try {
     await next();
+    const { res } = context;
+    const { signal, method } = context.req.raw;
+    const end = () => ended(signal?.aborted ? undefined : res.status);
+    // Hono drops the body of a response to HEAD, unread.
+    if (method === 'HEAD') end();
+    else context.res = heldResponse(res, end);
   } catch (error) {
-    ended(500);
+    ended(500); // of the handlers, or of a body that was read before
     throw error;
   }
-  const { res } = context;
-  const { signal, method } = context.req.raw;
-  const end = () => ended(signal?.aborted ? undefined : res.status);
-  // Hono drops the body of a response to HEAD, unread.
-  if (method === 'HEAD') end();
-  else context.res = heldResponse(res, end);
 }
 
 function put(context: HonoContext, fields: Fields): void {

@@ -1,5 +1,6 @@
 import { type Attributes, type Context, diag, type SpanKind } from '@opentelemetry/api';
 import { checkOptions, type Known } from '../../known-options.ts';
+import { scheduleOf } from '../../limiters/limit.ts';
 import type { LimiterHandle } from '../../limiters/opening.ts';
 import type { KernelName } from '../../memory/handle.ts';
 import type { Region } from '../../memory/region.ts';
@@ -144,6 +145,7 @@ export function checkChange(change: SamplerChange, inForce: SpanLimit | undefine
     throw new TypeError('minimum must be omitted: the sampler was created without one');
   }
   const next = minimumLimit(minimum ?? inForce.rate, minimumBurst ?? inForce.burst);
+  scheduleOf(next); // throws now, since the limit changes before the minimum
   return { limit, minimum: next };
 }
 

@@ -55,8 +55,8 @@ export class Answers {
   #refused = 0;
   #unreachable = 0;
   #commands = 0;
-  /** Servers that did not respond to the last call. */
-  readonly #down = new Set<ServerNode>();
+  /** Servers that did not respond to the last call, and the bucket that called. */
+  readonly #down = new Map<ServerNode, Served>();
 
   constructor(settings: Pick<RedisSettings, 'whenUnreachable' | 'onUnreachable'>) {
     this.#settings = settings;
@@ -119,12 +119,18 @@ export class Answers {
     }
   }
 
-  #countFailure({ node }: Served, error: unknown): void {
+  /** A server that no longer has the bucket's key will get no call that could end its outage. */
+  #isDown(node: ServerNode): boolean {
+    return this.#down.get(node)?.node === node;
+  }
+
+  #countFailure(bucket: Served, error: unknown): void {
     if (!isUnreachable(error)) return;
+    const { node } = bucket;
     this.#unreachable++;
-    if (this.#down.has(node)) return;
-    this.#down.add(node);
-    this.#reports.tell(() => this.#settings.onUnreachable(error));
+    const wasDown = this.#isDown(node);
+    this.#down.set(node, bucket);
+    if (!wasDown) this.#reports.tell(() => this.#settings.onUnreachable(error));
   }
 
   stats(waiting: number): RedisStats {
@@ -134,7 +140,7 @@ export class Answers {
       refused: this.#refused,
       unreachable: this.#unreachable,
       commands: this.#commands,
-      isReachable: this.#down.size === 0,
+      isReachable: ![...this.#down.keys()].some((node) => this.#isDown(node)),
       waiting,
     };
   }

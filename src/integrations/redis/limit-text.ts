@@ -33,20 +33,15 @@ function invalid(): RateLimitError {
   return new RateLimitError('ERR_KEY_INVALID', 'the key holds an invalid limit');
 }
 
+/** The numbers of a text. One that has others is refused as unsound or written otherwise. */
+type Seven = [number, number, number, number, number, number, number];
+
 function readLimit(text: string): Schedule {
-  const [ticksPerToken, ticksPerMicro, high, low, fillTicks, rate, burst] = text
-    .split(' ')
-    .map(Number);
-  const cap = [high, low].every(Number.isSafeInteger) ? ticksOfHalves(high ?? 0, low ?? 0) : -1n;
-  const schedule: Schedule = {
-    rate: rate ?? Number.NaN,
-    burst: burst ?? Number.NaN,
-    ticksPerToken: ticksPerToken ?? Number.NaN,
-    ticksPerMicro: ticksPerMicro ?? Number.NaN,
-    capTicks: cap,
-    fillTicks: fillTicks ?? Number.NaN,
-    pace: (fillTicks === 0 ? rate : (fillTicks ?? 0) / (ticksPerMicro ?? 0)) ?? Number.NaN,
-  };
+  const numbers = text.split(' ').map(Number);
+  const [ticksPerToken, ticksPerMicro, high, low, fillTicks, rate, burst] = numbers as Seven;
+  const capTicks = [high, low].every(Number.isSafeInteger) ? ticksOfHalves(high, low) : -1n;
+  const pace = fillTicks === 0 ? rate : fillTicks / ticksPerMicro;
+  const schedule = { rate, burst, ticksPerToken, ticksPerMicro, capTicks, fillTicks, pace };
   // The script compares texts: to any other one, it would answer again and again.
   if (isSound(schedule) && limitText(schedule) === text) return schedule;
   throw invalid();

@@ -201,18 +201,8 @@ export abstract class RedisBucket extends Described implements TokenSource {
    * `REFUSED`. Without `maxWaitMs`, it borrows.
    */
   async acquire(n = 1, maxWaitMs = Number.POSITIVE_INFINITY): Promise<number> {
-    checkTokens('n', n);
-    checkSpanMs('maxWaitMs', maxWaitMs);
-    const ask = async () => {
-      const { waitUs, burst } = await this.remote.acquire(n, maxWaitMs * 1000);
-      if (waitUs === NEVER) throw exceeds(n, burst);
-      return waitUs === LATER ? REFUSED : waitUs / 1000;
-    };
-    return this.#ask(ask, {
-      refuse: () => REFUSED,
-      local: () => this.#local().acquire(n, maxWaitMs),
-      admitted: (waitMs) => (waitMs < 0 ? undefined : n),
-    });
+    const reservation = await this.reserve(n, { maxWaitMs });
+    return reservation?.waitMs ?? REFUSED;
   }
 
   /**

@@ -11,7 +11,6 @@ import { unreachable } from './server-error.ts';
 import type { ServerNode } from './server-node.ts';
 import {
   balanceOf,
-  debtUs,
   isFree,
   outcomeOf,
   type Result,
@@ -184,7 +183,7 @@ export class RemoteBucket {
       const { originUs, nowUs, epoch, limits } = standing;
       const burst = Math.min(...limits.map(({ schedule }) => schedule.burst));
       // A free call never waits, even in debt.
-      const dueUs = () => (isFree(standing, tokens) ? 0 : debtUs(standing));
+      const dueUs = () => (isFree(standing, tokens) ? 0 : untilUs(standing, 0));
       const waitUs = result === 0 ? dueUs() : result;
       const zeroTimes = limits.map(({ zeroTime }) => zeroTime);
       return { waitUs, burst, nowUs, receipt: { originUs, zeroTimes, epoch, tokens } };

@@ -86,22 +86,6 @@ function heldTicks({ originUs, nowUs }: Standing, { schedule, zeroTime }: LimitS
   return Math.min(held, Number(schedule.capTicks));
 }
 
-/** Microseconds until the bucket is out of debt under every limit. */
-export function debtUs(standing: Standing): number {
-  return Math.max(...standing.limits.map((limit) => debtUnder(standing, limit)));
-}
-
-function debtUnder(standing: Standing, limit: LimitStanding): number {
-  const { originUs, nowUs } = standing;
-  const { fillTicks, ticksPerMicro } = limit.schedule;
-  const due = 0 - heldTicks(standing, limit);
-  if (due <= 0) return 0;
-  if (fillTicks === 0) return due / ticksPerMicro;
-  const ticks = Math.round((nowUs - originUs) * ticksPerMicro);
-  const sinceFill = ticks - Math.floor(ticks / fillTicks) * fillTicks;
-  return (Math.ceil(due / fillTicks) * fillTicks - sinceFill) / ticksPerMicro;
-}
-
 /** Whether tokens cost nothing under any limit. */
 export function isFree({ limits }: Standing, tokens: number): boolean {
   return limits.every(({ schedule }) => priceOf(schedule, tokens) === 0);

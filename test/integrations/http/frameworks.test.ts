@@ -178,11 +178,18 @@ test('express gets the error of a handler, thrown synchronously or later', async
   }
 });
 
-test('a handler that rejects without an error admits nothing', async () => {
+test.each([
+  ['rejects without an error', () => Promise.reject()],
+  ['rejects with a falsy error', () => Promise.reject(0)],
+  [
+    'throws a falsy error',
+    () => {
+      throw '';
+    },
+  ],
+])('a handler that %s admits nothing', async (_, handler) => {
   const app = express();
-  app.use(
-    expressMiddleware({ limiter: { decide: () => REFUSED }, handler: () => Promise.reject() }),
-  );
+  app.use(expressMiddleware({ limiter: { decide: () => REFUSED }, handler }));
   app.use((_request, response) => void response.send('hello'));
   const failed: express.ErrorRequestHandler = (error, _request, response, _next) => {
     response.status(500).send(error.message);

@@ -350,6 +350,9 @@ test('hono without its Node.js server holds a permit until the body has ended', 
   app.get('/fails', () => {
     throw 'no error'; // hono hands on what is no Error
   });
+  app.onError((_, context) => context.text('failed', 500));
+  const cached = new Response('cached');
+  app.get('/cached', () => cached);
   const response = await app.request('/stream');
   expect(response.headers.get('x-kept')).toBe('kept');
   expect((await app.request('/empty')).status).toBe(503);
@@ -369,4 +372,11 @@ test('hono without its Node.js server holds a permit until the body has ended', 
   await held.body?.cancel();
   await areBack(semaphore);
   expect(ends.at(-1)).toBe(undefined);
+
+  // A response can be sent once only: its body is read.
+  expect(await (await app.request('/cached')).text()).toBe('cached');
+  await areBack(semaphore);
+  expect((await app.request('/cached')).status).toBe(500);
+  expect(semaphore.inUse()).toBe(0);
+  expect(ends.at(-1)).toBe(500);
 });

@@ -216,6 +216,13 @@ test('names the invalid option', () => {
   );
 });
 
+test('a change whose minimum is invalid changes no limit', () => {
+  const { sampler } = scene({ rate: 100, minimum: 1 });
+  const change = { rate: 5, minimum: 1e-6, minimumBurst: 1e12 };
+  expect(() => sampler.reconfigure(change)).toThrow('burst must be at most 140 at rate 0.000001');
+  expect(`${sampler}`).toBe('ConsistentRateLimitingSampler{100}');
+});
+
 test.each<[string, (handle: SamplerHandle) => unknown]>([
   ['nothing', () => null],
   ['no bucket', ({ minima }) => ({ ...minima, together: undefined })],

@@ -102,6 +102,24 @@ describe('a reply', () => {
     },
   );
 
+  test('from the server that has the key now ends the outage of another one', async () => {
+    const unreachable: unknown[] = [];
+    const slots: string[][] = Array.from({ length: 16_384 }, () => ['10.0.0.1:6379']);
+    const replies = [fails('gone'), async () => NOW_US, fails('gone'), fails('gone')];
+    const evalsha = () => replies.shift()?.() as Promise<unknown>;
+    const client = { evalsha, eval: evalsha, on: () => undefined, slots };
+    const onUnreachable = (error: unknown) => void unreachable.push(error);
+    const bucket = RedisTokenBucket.create({ client, key: 'a', rate: 1, burst: 1, onUnreachable });
+    expect(await bucket.tryConsume()).toBe(false);
+    expect(bucket.stats().isReachable).toBe(false);
+    slots.fill(['10.0.0.2:6379']);
+    expect(await bucket.tryConsume()).toBe(true);
+    expect(bucket.stats().isReachable).toBe(true);
+    expect(await bucket.tryConsume()).toBe(false);
+    expect(bucket.stats().isReachable).toBe(false);
+    expect(unreachable).toHaveLength(2);
+  });
+
   test('with a limit that is none rejects the call', async () => {
     const { bucket } = answered(async () => [-2, NOW_US, 'not a limit']);
     await expect(bucket.tryConsume()).rejects.toMatchObject({ code: 'ERR_KEY_INVALID' });
