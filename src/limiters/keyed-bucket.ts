@@ -18,7 +18,7 @@ import type { OpenLimiter } from './opening.ts';
 import type { RefusedMessage } from './refused.ts';
 import type { Reservation } from './reservation.ts';
 import type { Description } from './state.ts';
-import { announce, KeyWaiters, type WaitCount } from './waiting.ts';
+import { announce, Waiters } from './waiting.ts';
 
 /**
  * The bucket of one key of a `KeyedTokenBucket` or `KeyedLimitSet`. `whenFull` decides about a key
@@ -28,13 +28,14 @@ import { announce, KeyWaiters, type WaitCount } from './waiting.ts';
 export class KeyBucket extends BucketCalls {
   /** @internal */
   readonly at: TableKey;
-  readonly #waiters: KeyWaiters;
+  /** @internal */
+  protected readonly waiters: Waiters;
 
   /** @internal */
-  constructor(at: TableKey, waiters: KeyWaiters) {
+  constructor(at: TableKey, waiters: Waiters) {
     super(at.table.clock);
     this.at = at;
-    this.#waiters = waiters;
+    this.waiters = waiters;
   }
 
   /** Fires when the limits of the table change. @internal */
@@ -82,8 +83,8 @@ export class KeyBucket extends BucketCalls {
   }
 
   /** @internal */
-  protected get waiters(): WaitCount {
-    return this.#waiters.of(this.at.name);
+  protected override get counted(): string {
+    return this.at.name;
   }
 
   /**
@@ -123,7 +124,7 @@ export abstract class KeyedBucket<
 > extends KeyedLimiter<Kind, KeyBucket, Choice> {
   /** `open` selects the kernel: of one limit for each key or of several. */
   protected constructor(opened: OpenLimiter<Kind>, open: OpenTable) {
-    const waiters = new KeyWaiters();
+    const waiters = new Waiters();
     super(opened, open, waiters, (at) => new KeyBucket(at, waiters));
   }
 
