@@ -226,6 +226,11 @@ export abstract class BucketCalls extends TokenCalls implements Part {
     options: SleepOptions,
   ): Promise<boolean>;
 
+  /** Takes tokens for a caller that waits, if there are any before its own are due. @internal */
+  protected retakes(_n: number, _nowUs: number): boolean {
+    return false;
+  }
+
   /** {@link sleepUntilDue}, blocking the thread. */
   #sleepUntilDueSync(
     reservation: Reservation,
@@ -236,8 +241,8 @@ export abstract class BucketCalls extends TokenCalls implements Part {
       const event = this.changes.observe();
       // Read the clock first: tokens due by then stay due, whatever changes afterwards.
       const nowUs = this.clock.now();
-      const { dueUs } = reservation;
-      if (dueUs <= nowUs) return true;
+      const { dueUs, n } = reservation;
+      if (dueUs <= nowUs || this.retakes(n, nowUs)) return true;
       if (dueUs > deadlineUs) return false;
       sleepOrLook(this.clock, nowUs, dueUs, { strict, precise, event });
     }

@@ -60,11 +60,13 @@ export class KeyBucket extends BucketCalls {
 
   /**
    * Fills this key's bucket for every tier: it then holds what a key does that took nothing, which
-   * after a raise of the burst is not at once the whole burst. Has no effect on a key without a
-   * place in the table.
+   * after a raise of the burst is not at once the whole burst. Callers of `wait` and `waitSync` try
+   * again at once; those for whom the tokens do not suffice keep their instants, and so do
+   * reservations. Has no effect on a key without a place in the table.
    */
   reset(): void {
-    if (this.at.reset()) announce(this);
+    this.at.reset();
+    announce(this);
   }
 
   /** @internal */
@@ -88,9 +90,17 @@ export class KeyBucket extends BucketCalls {
   }
 
   /**
-   * Each caller sleeps by itself: a key that gets a place or is reset serves later ones first.
+   * A key that gets a place or is reset has tokens for later callers, although earlier ones wait.
+   * What those were promised lapses: it was charged to the shared bucket, or is forgotten.
    * @internal
    */
+  protected override retakes(n: number, nowUs: number): boolean {
+    const kernel = this.seek();
+    // Look first, because each acquisition counts as a call.
+    return kernel.timeUntil(nowUs, n) === 0 && kernel.acquire(nowUs, n, 0) === 0;
+  }
+
+  /** Each caller sleeps by itself, because later ones may be served first. @internal */
   protected async sleepUntilDue(
     reservation: Reservation,
     deadlineUs: number,
@@ -101,8 +111,8 @@ export class KeyBucket extends BucketCalls {
       const event = changes.observe();
       // Read the clock first: tokens due by then stay due, whatever changes afterwards.
       const nowUs = clock.now();
-      const { dueUs } = reservation;
-      if (dueUs <= nowUs) return true;
+      const { dueUs, n } = reservation;
+      if (dueUs <= nowUs || this.retakes(n, nowUs)) return true;
       if (dueUs > deadlineUs) return false;
       await sleepOrWake(clock, dueUs, options, (wake) => changes.listen(event, wake));
     }
