@@ -15,7 +15,7 @@ import {
   queueFull,
   sleepOrLook,
   timedOut,
-  type WaitCount,
+  type Waiters,
   waitedSince,
 } from './waiting.ts';
 
@@ -41,8 +41,12 @@ export abstract class BucketCalls extends TokenCalls implements Part {
   abstract readonly changes: SharedEvent;
   /** @internal */
   abstract readonly identity: string;
-  /** Counts the callers waiting for this bucket. @internal */
-  protected abstract readonly waiters: WaitCount;
+  /** Counts the waiting callers, of each key if there are several. @internal */
+  protected abstract readonly waiters: Waiters;
+  /** The key under which {@link waiters} counts those of this bucket. @internal */
+  protected get counted(): string {
+    return '';
+  }
   /** @internal */
   protected abstract override seek(): TokenKernel & Pick<BucketKernel, 'position'>;
 
@@ -184,15 +188,15 @@ export abstract class BucketCalls extends TokenCalls implements Part {
     checkTokens('n', n);
     const wait = checkWait(options);
     wait.signal?.throwIfAborted();
-    const { waiters } = this;
-    const isFull = waiters.count >= wait.maxWaiting;
+    const isFull = this.waiting >= wait.maxWaiting;
     const reservation = this.#reserve(n, isFull ? 0 : wait.timeoutMs);
     if (reservation?.waitMs === 0) return AT_ONCE;
     if (isFull) throw queueFull(wait.maxWaiting);
     if (reservation === undefined) throw timedOut(n, wait.timeoutMs);
     const { timeoutMs } = wait;
     const deadlineUs = deadlineOf(reservation, timeoutMs);
-    waiters.enter();
+    const { waiters, counted } = this;
+    waiters.enter(counted);
     try {
       if (!(await this.sleepUntilDue(reservation, deadlineUs, wait))) {
         refused(this, n);
@@ -202,14 +206,14 @@ export abstract class BucketCalls extends TokenCalls implements Part {
       reservation.putBack();
       throw error;
     } finally {
-      waiters.leave();
+      waiters.leave(counted);
     }
     return waitedSince(this.clock, reservation.askedUs);
   }
 
   /** Number of callers waiting in `wait` on this object. Other threads are not counted. */
   get waiting(): number {
-    return this.waiters.count;
+    return this.waiters.of(this.counted);
   }
 
   /**
@@ -222,6 +226,11 @@ export abstract class BucketCalls extends TokenCalls implements Part {
     options: SleepOptions,
   ): Promise<boolean>;
 
+  /** Takes tokens for a caller that waits, if there are any before its own are due. @internal */
+  protected retakes(_n: number, _nowUs: number): boolean {
+    return false;
+  }
+
   /** {@link sleepUntilDue}, blocking the thread. */
   #sleepUntilDueSync(
     reservation: Reservation,
@@ -232,8 +241,8 @@ export abstract class BucketCalls extends TokenCalls implements Part {
       const event = this.changes.observe();
       // Read the clock first: tokens due by then stay due, whatever changes afterwards.
       const nowUs = this.clock.now();
-      const { dueUs } = reservation;
-      if (dueUs <= nowUs) return true;
+      const { dueUs, n } = reservation;
+      if (dueUs <= nowUs || this.retakes(n, nowUs)) return true;
       if (dueUs > deadlineUs) return false;
       sleepOrLook(this.clock, nowUs, dueUs, { strict, precise, event });
     }

@@ -18,7 +18,7 @@ import type { OpenLimiter } from './opening.ts';
 import type { RefusedMessage } from './refused.ts';
 import type { Reservation } from './reservation.ts';
 import type { Description } from './state.ts';
-import { announce, KeyWaiters, type WaitCount } from './waiting.ts';
+import { announce, Waiters } from './waiting.ts';
 
 /**
  * The bucket of one key of a `KeyedTokenBucket` or `KeyedLimitSet`. `whenFull` decides about a key
@@ -28,13 +28,14 @@ import { announce, KeyWaiters, type WaitCount } from './waiting.ts';
 export class KeyBucket extends BucketCalls {
   /** @internal */
   readonly at: TableKey;
-  readonly #waiters: KeyWaiters;
+  /** @internal */
+  protected readonly waiters: Waiters;
 
   /** @internal */
-  constructor(at: TableKey, waiters: KeyWaiters) {
+  constructor(at: TableKey, waiters: Waiters) {
     super(at.table.clock);
     this.at = at;
-    this.#waiters = waiters;
+    this.waiters = waiters;
   }
 
   /** Fires when the limits of the table change. @internal */
@@ -59,11 +60,13 @@ export class KeyBucket extends BucketCalls {
 
   /**
    * Fills this key's bucket for every tier: it then holds what a key does that took nothing, which
-   * after a raise of the burst is not at once the whole burst. Has no effect on a key without a
-   * place in the table.
+   * after a raise of the burst is not at once the whole burst. Callers of `wait` and `waitSync` try
+   * again at once; those for whom the tokens do not suffice keep their instants, and so do
+   * reservations. Has no effect on a key without a place in the table.
    */
   reset(): void {
-    if (this.at.reset()) announce(this);
+    this.at.reset();
+    announce(this);
   }
 
   /** @internal */
@@ -82,14 +85,22 @@ export class KeyBucket extends BucketCalls {
   }
 
   /** @internal */
-  protected get waiters(): WaitCount {
-    return this.#waiters.of(this.at.name);
+  protected override get counted(): string {
+    return this.at.name;
   }
 
   /**
-   * Each caller sleeps by itself: a key that gets a place or is reset serves later ones first.
+   * A key that gets a place or is reset has tokens for later callers, although earlier ones wait.
+   * What those were promised lapses: it was charged to the shared bucket, or is forgotten.
    * @internal
    */
+  protected override retakes(n: number, nowUs: number): boolean {
+    const kernel = this.seek();
+    // Look first, because each acquisition counts as a call.
+    return kernel.timeUntil(nowUs, n) === 0 && kernel.acquire(nowUs, n, 0) === 0;
+  }
+
+  /** Each caller sleeps by itself, because later ones may be served first. @internal */
   protected async sleepUntilDue(
     reservation: Reservation,
     deadlineUs: number,
@@ -100,8 +111,8 @@ export class KeyBucket extends BucketCalls {
       const event = changes.observe();
       // Read the clock first: tokens due by then stay due, whatever changes afterwards.
       const nowUs = clock.now();
-      const { dueUs } = reservation;
-      if (dueUs <= nowUs) return true;
+      const { dueUs, n } = reservation;
+      if (dueUs <= nowUs || this.retakes(n, nowUs)) return true;
       if (dueUs > deadlineUs) return false;
       await sleepOrWake(clock, dueUs, options, (wake) => changes.listen(event, wake));
     }
@@ -123,7 +134,7 @@ export abstract class KeyedBucket<
 > extends KeyedLimiter<Kind, KeyBucket, Choice> {
   /** `open` selects the kernel: of one limit for each key or of several. */
   protected constructor(opened: OpenLimiter<Kind>, open: OpenTable) {
-    const waiters = new KeyWaiters();
+    const waiters = new Waiters();
     super(opened, open, waiters, (at) => new KeyBucket(at, waiters));
   }
 

@@ -209,12 +209,11 @@ export class KeyWindow extends TokenCalls implements Part, Source {
   }
 
   /**
-   * Resets this key's count, which ends a block or debt. Has no effect on a key without a place in
-   * the table.
+   * Resets this key's count, which ends a block or debt. Waiting callers try again at once. Has no
+   * effect on a key without a place in the table.
    */
   reset(): void {
     this.at.reset();
-    // Callers sleep until a block or the window ends.
     announce(this);
   }
 }

@@ -101,7 +101,10 @@ export abstract class KeyedLimiter<
     return this.of(key).block(ms);
   }
 
-  /** Gives a key its whole limit for every tier, as `for(key).reset()` does: ends a block or debt. */
+  /**
+   * Gives a key its whole limit for every tier, as `for(key).reset()` does: ends a block or debt. Its
+   * waiting callers try again at once.
+   */
   reset(key: Key): void {
     this.of(key).reset();
   }

@@ -263,9 +263,9 @@ export class TableKey {
     return this.seek().block(this.table.clock.now(), ms * 1000);
   }
 
-  /** Fills the key's bucket, or empties its window. True if promised tokens have moved up. */
-  reset(): boolean {
-    return this.seek().reset(this.table.clock.now());
+  /** Fills the key's bucket, or empties its window. */
+  reset(): void {
+    this.seek().reset(this.table.clock.now());
   }
 }
 

@@ -55,6 +55,11 @@ export class Reservation implements Grant {
     return this.#taking.position?.dueUs() ?? this.atUs;
   }
 
+  /** The number of tokens. @internal */
+  get n(): number {
+    return this.#n;
+  }
+
   /**
    * Puts the tokens back, up to {@link dueUs}, if no other call has taken any since and the limit
    * has not changed. Returns whether it did. Otherwise the tokens lapse, because later reservations

@@ -57,7 +57,7 @@ export class WaitingRow<Asked, Answer> extends Row<Waiter<Asked, Answer>> {
   readonly #deadlines: Heap<Waiter<Asked, Answer>>;
   readonly #left: () => void;
 
-  /** `left` is called when callers have left by an abort or a failure. */
+  /** `left` is called when callers have left by an abort or a failure. It must not throw if none is left. */
   constructor(deadlines: Heap<Waiter<Asked, Answer>>, left: () => void) {
     super();
     this.#deadlines = deadlines;
@@ -98,7 +98,12 @@ export class WaitingRow<Asked, Answer> extends Row<Waiter<Asked, Answer>> {
       if (deadlineUs < Number.POSITIVE_INFINITY) this.#deadlines.add(waiter);
       const leave = (reason: unknown) => {
         waiter.reject(reason);
-        this.#left();
+        try {
+          this.#left();
+        } catch (error) {
+          // The clock failed. In the signal's listener, its error would end the process.
+          this.fail(error);
+        }
       };
       unlink = onAbort(signal, leave);
       try {

@@ -74,61 +74,33 @@ export function waitedSince(clock: Clock, startUs: number): Waited {
   return { waitedMs: Math.max(0, clock.now() - startUs) / 1000 };
 }
 
-/** Counts this thread's waiting callers. */
-export interface WaitCount {
-  readonly count: number;
-  /**
-   * Counts a caller until it leaves. The caller has compared {@link count} with its `maxWaiting`.
-   */
-  enter(): void;
-  leave(): void;
-}
-
-/** The waiting callers of one limiter. */
-export class Waiters implements WaitCount {
-  count = 0;
-
-  enter(): void {
-    this.count++;
-  }
-
-  leave(): void {
-    this.count--;
-  }
-}
-
-/** Counts this thread's waiting callers for each key. */
-export class KeyWaiters {
-  readonly #all = new Waiters();
+/** Counts this thread's waiting callers: those of one limiter, or of each key. */
+export class Waiters {
+  #count = 0;
   /** Only keys with waiting callers. */
-  readonly #ofKey = new Map<string, Waiters>();
+  readonly #ofKey = new Map<string, number>();
 
   /** Number of waiting callers of all keys. */
   get count(): number {
-    return this.#all.count;
+    return this.#count;
   }
 
-  /** Counts the waiting callers of one key. */
-  of(key: string): WaitCount {
-    const all = this.#all;
-    const ofKey = this.#ofKey;
-    return {
-      get count() {
-        return ofKey.get(key)?.count ?? 0;
-      },
-      enter() {
-        const waiters = ofKey.get(key) ?? new Waiters();
-        ofKey.set(key, waiters);
-        waiters.enter();
-        all.enter();
-      },
-      leave() {
-        all.leave();
-        const waiters = ofKey.get(key);
-        waiters?.leave();
-        if (waiters?.count === 0) ofKey.delete(key);
-      },
-    };
+  /** Number of waiting callers of one key. */
+  of(key: string): number {
+    return this.#ofKey.get(key) ?? 0;
+  }
+
+  /** Counts a caller until it leaves. The caller has compared {@link of} with its `maxWaiting`. */
+  enter(key = ''): void {
+    this.#count++;
+    this.#ofKey.set(key, this.of(key) + 1);
+  }
+
+  leave(key = ''): void {
+    this.#count--;
+    const count = this.of(key) - 1;
+    if (count > 0) this.#ofKey.set(key, count);
+    else this.#ofKey.delete(key);
   }
 }
 

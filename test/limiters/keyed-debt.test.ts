@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { KeyedFixedWindow, KeyedTokenBucket, ManualClock, Region } from '../../src/index.ts';
-import { hasFired } from '../../src/memory/event.ts';
 
 describe.each(['wasm', 'atomics'] as const)('a key, with kernel %s,', (kernel) => {
   const made = (capacity = 100) => {
@@ -8,16 +7,6 @@ describe.each(['wasm', 'atomics'] as const)('a key, with kernel %s,', (kernel) =
     const limit = { rate: 10, burst: 5, capacity };
     return { clock, table: KeyedTokenBucket.create({ ...limit, clock, kernel, stats: true }) };
   };
-
-  test('is reset without waking callers: no promised tokens move', () => {
-    const { table } = made();
-    table.charge('ann', 12);
-    const seen = table.for('ann').changes.observe();
-    table.reset('ann');
-    expect(hasFired(seen)).toBe(false);
-    table.reconfigure({ rate: 20 });
-    expect(hasFired(seen)).toBe(true);
-  });
 
   test('is charged beyond its burst, seen before or not', () => {
     const { clock, table } = made();

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { allOf, ManualClock, TokenBucket } from '../../src/index.ts';
+import { allOf, FixedWindow, ManualClock, TokenBucket } from '../../src/index.ts';
 import { Line } from '../../src/limiters/line.ts';
 import { checkWait, Pauses, waitHere } from '../../src/limiters/waiting.ts';
 import { settled } from '../support/settled.ts';
@@ -126,5 +126,24 @@ describe('a line whose attempts fail', () => {
     const waits = [limiter.wait(), limiter.wait()];
     for (const wait of waits) await expect(wait).rejects.toBe(broken);
     expect(limiter.waiting).toBe(0);
+  });
+
+  it('rejects everyone if the clock fails when one leaves', async () => {
+    const clock = ManualClock.create();
+    const window = FixedWindow.create({ limit: 1, intervalMs: 1000, initial: 0, clock });
+    const leave = new AbortController();
+    const reason = new Error('left');
+    const failed = new Error('no time');
+    const first = window.wait(1, { signal: leave.signal });
+    const second = window.wait();
+    await settled(2);
+    vi.spyOn(clock, 'now').mockImplementation(() => {
+      throw failed;
+    });
+    // An error in the signal's listener would reach nobody, and end the process.
+    leave.abort(reason);
+    await expect(first).rejects.toBe(reason);
+    await expect(second).rejects.toBe(failed);
+    expect(window.waiting).toBe(0);
   });
 });

@@ -10,7 +10,7 @@ import {
   queueFull,
   timedOut,
   type Wait,
-  type WaitCount,
+  type Waiters,
   waitedSince,
 } from '../../limiters/waiting.ts';
 import { checkMade, checkSpanMs, checkTokens } from '../../options.ts';
@@ -71,7 +71,7 @@ export abstract class RedisBucket extends Described implements TokenSource {
   readonly #answers: Answers;
   /** This process's share, for `whenUnreachable: 'local'`. */
   readonly #local: () => BucketCalls;
-  readonly #waiters: WaitCount;
+  readonly #waiters: Waiters;
 
   /** @internal */
   constructor(
@@ -79,7 +79,7 @@ export abstract class RedisBucket extends Described implements TokenSource {
     key: string,
     answers: Answers,
     local: (schedules: Schedules) => BucketCalls,
-    waiters: WaitCount,
+    waiters: Waiters,
   ) {
     super();
     this.whenUnreachable = checkMade(new.target, settings, 'schedules').whenUnreachable;
@@ -115,7 +115,7 @@ export abstract class RedisBucket extends Described implements TokenSource {
 
   /** Unsettled calls of `wait` on this object. */
   get waiting(): number {
-    return this.#waiters.count;
+    return this.#waiters.of(this.key);
   }
 
   /** Tokens available now, fractions included: {@link balance}, or 0 in debt. */
@@ -259,14 +259,15 @@ export abstract class RedisBucket extends Described implements TokenSource {
     const wait = checkWait(options);
     wait.signal?.throwIfAborted();
     const sinceUs = systemClock.now();
+    const { key } = this;
     const waiters = this.#waiters;
-    if (waiters.count >= wait.maxWaiting) await this.#wait(n, { ...wait, timeoutMs: 0 }, true);
+    if (waiters.of(key) >= wait.maxWaiting) await this.#wait(n, { ...wait, timeoutMs: 0 }, true);
     else {
-      waiters.enter();
+      waiters.enter(key);
       try {
         await this.#wait(n, wait, false);
       } finally {
-        waiters.leave();
+        waiters.leave(key);
       }
     }
     return waitedSince(systemClock, sinceUs);

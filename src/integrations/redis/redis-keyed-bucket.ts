@@ -22,7 +22,7 @@ import {
 } from '../../limiters/limit.ts';
 import { PROMISES } from '../../limiters/limiter.ts';
 import type { Description } from '../../limiters/state.ts';
-import { KeyWaiters } from '../../limiters/waiting.ts';
+import { Waiters } from '../../limiters/waiting.ts';
 import { checkMade, checkNumber, shown } from '../../options.ts';
 import { Answers, type RedisStats } from './answers.ts';
 import type { RedisBucket, RedisReservation } from './redis-bucket.ts';
@@ -125,7 +125,7 @@ abstract class RedisKeyedBucket<Bucket extends RedisBucket> extends KeyedCalls<
   readonly #answers: Answers;
   readonly #makers: Makers<Bucket>;
   readonly #localCapacity: number;
-  readonly #waiters = new KeyWaiters();
+  readonly #waiters = new Waiters();
   /**
    * Oldest first. Making a bucket takes longer than a call, and a new one does not know yet that the
    * key's limit has changed.
@@ -163,7 +163,7 @@ abstract class RedisKeyedBucket<Bucket extends RedisBucket> extends KeyedCalls<
   for(key: Key): Bucket {
     const name = keyName(this.prefix, key);
     const local = () => this.#local().for(key);
-    return this.#makers.bucket(this.settings, name, this.#answers, local, this.#waiters.of(name));
+    return this.#makers.bucket(this.settings, name, this.#answers, local, this.#waiters);
   }
 
   #recentBucket(key: Key): Bucket {

@@ -132,9 +132,9 @@ export abstract class TableHost<Engine extends TableEngine> {
     return this.answer(() => this.engine.returnTokens(this.high, this.low, nowUs, tokens)) === 1;
   }
 
-  /** Fills the key's bucket for every limit. True if promised tokens have moved up. */
-  reset(nowUs: number): boolean {
-    return this.answer(() => this.engine.reset(this.high, this.low, nowUs)) === 1;
+  /** Fills the key's bucket for every limit. */
+  reset(nowUs: number): void {
+    this.answer(() => this.engine.reset(this.high, this.low, nowUs));
   }
 
   balance(nowUs: number): number {
@@ -258,7 +258,7 @@ export interface KeyedKernel extends TokenKernel {
    */
   block(nowUs: number, us: number): boolean;
   /** Fills the key's bucket for every limit. */
-  reset(nowUs: number): boolean;
+  reset(nowUs: number): void;
   /** The place of the last admission, which is due at `dueUs` under the limits in force. */
   position(dueUs: number): Place;
   /** All limits in force. */
