@@ -88,9 +88,8 @@ export function accessesTo(views: Views): JavaScriptImports {
 
 type Call = (...args: number[]) => number;
 
-/** The exports by which a module drops what it knows of a region, or gives back what it holds. */
+/** The export by which a module drops what it knows of a region, or gives back what it holds. */
 interface Leaving {
-  readonly forget?: () => void;
   readonly leaveRegion?: () => void;
 }
 
@@ -137,7 +136,6 @@ export class CommonInstance<Engine> {
 
     function turnTo({ i32, i64, f64 }: Views): void {
       exports.leaveRegion?.();
-      exports.forget?.();
       views.i32 = i32;
       views.i64 = i64;
       views.f64 = f64;

@@ -72,8 +72,6 @@ export interface BucketEngine extends EngineResults, PromiseResults {
     ...call: [cell: number, limit: number, ...TokenIndexWords, costLow: number, costHigh: number]
   ): number;
   /** Makes the next call read its record anew. */
-  forget(): void;
-  /** Makes the next call read its record anew, before the instance turns to another region. */
   leaveRegion(): void;
 }
 

@@ -93,7 +93,7 @@ export class HostedBucket implements BucketKernel {
     this.#cell = place.offset;
     this.#counters = Counters.open(place);
     // The cell may lie where another bucket was, in reused memory.
-    engine.forget();
+    engine.leaveRegion();
   }
 
   acquire(nowUs: number, tokens: number, maxWaitUs: number): number {

@@ -375,5 +375,5 @@ export {
 } from './results';
 export { fractionHigh, fractionLow, indexHigh, indexLow } from './bucket/limit';
 export { createBucket, look, reconfigure } from './bucket/record';
-export { forget, forget as leaveRegion } from './bucket/record';
+export { forget as leaveRegion } from './bucket/record';
 export { liveEpoch, liveSinceUs } from './bucket/limit';

@@ -35,12 +35,11 @@ import {
   ANY,
   begin,
   chargeKey,
-  chargeShared,
   isNothing,
   look,
-  lookAtShared,
   seenSlot,
   seenState,
+  useShared,
 } from './limit-set/charge';
 import {
   aim,
@@ -143,9 +142,12 @@ export function fillShared(i: i32, initial: f64): void {
 }
 
 /** The answer for a key without a place. */
-function withoutPlace(): f64 {
+function withoutPlace(tokens: f64, mayExceed: bool): f64 {
   countPlaceless();
-  if (whenFull == WHEN_FULL_share) return chargeShared(ANY);
+  if (whenFull == WHEN_FULL_share) {
+    useShared();
+    return chargeKey(tokens, mayExceed, ANY);
+  }
   return whenFull == WHEN_FULL_admit ? 0 : LATER;
 }
 
@@ -159,7 +161,7 @@ export function acquire(high: u32, low: u32, nowUs: f64, tokens: f64, maxWaitUs:
   if (!begin(high, low, nowUs)) return failed;
   aim(TAKE, tokens, maxWaitUs, 0);
   const wait = chargeKey(tokens, false, ANY);
-  return end(fromNow(wait == NO_PLACE ? withoutPlace() : wait, nowUs));
+  return end(fromNow(wait == NO_PLACE ? withoutPlace(tokens, false) : wait, nowUs));
 }
 
 /** Takes tokens without a maximum, even more than a bucket holds; LATER beyond 4.4 years. */
@@ -168,7 +170,7 @@ export function charge(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
   aim(CHARGE, tokens, Infinity, 0);
   const wait = chargeKey(tokens, true, ANY);
   if (wait != NO_PLACE) return end(fromNow(wait, nowUs));
-  const answer = withoutPlace();
+  const answer = withoutPlace(tokens, true);
   // There is nothing to charge if keys without a place are refused or admitted.
   return end(whenFull == WHEN_FULL_share ? fromNow(answer, nowUs) : 0);
 }
@@ -190,7 +192,10 @@ function lookAnyway(): f64 {
 }
 
 function lookWithoutPlace(): f64 {
-  if (whenFull == WHEN_FULL_share) return lookAtShared();
+  if (whenFull == WHEN_FULL_share) {
+    useShared();
+    return look();
+  }
   copyNobody(whenFull == WHEN_FULL_admit);
   return 0;
 }
@@ -200,9 +205,9 @@ export function decide(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
   if (!begin(high, low, nowUs)) return failed;
   aimToReport(tokens);
   let wait = chargeKey(tokens, false, ANY);
-  if (wait == NO_PLACE) {
-    wait = withoutPlace();
-    if (whenFull == WHEN_FULL_share) return end(wait);
+  const isPlaced = wait != NO_PLACE;
+  if (!isPlaced) wait = withoutPlace(tokens, false);
+  if (!isPlaced && whenFull != WHEN_FULL_share) {
     lookWithoutPlace();
   } else if (wait == NEVER || isNothing(tokens)) {
     const looked = lookAnyway();
@@ -226,7 +231,7 @@ export function drain(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
       if (taken == 0) return end(0);
       aim(TAKE, taken, 0, 0);
       // Only from the state seen, so that this takes every whole token in the bucket.
-      answer = isPlaced ? chargeKey(taken, false, seenState) : chargeShared(seenState);
+      answer = chargeKey(taken, false, seenState);
     }
     if (answer == 0) return end(taken);
     if (answer == NO_PLACE) {

@@ -29,7 +29,9 @@ import { bringUp } from './schedule';
 import {
   holdingOf,
   isOpen,
+  isScheduledIn,
   isSlot,
+  limitsIn,
   liveAfter,
   slotAt,
   slotOf,
@@ -61,6 +63,7 @@ export function begin(high: u32, low: u32, nowUs: f64): bool {
   if (isKeyed) {
     seek(high, low);
     beginClaims();
+    isPlaceless = false;
   } else if (!isOpen(high as usize)) {
     failBecause(ELSEWHERE);
     return false;
@@ -69,9 +72,17 @@ export function begin(high: u32, low: u32, nowUs: f64): bool {
   return learn() && setInstant(nowUs);
 }
 
-/** The entry of the key, NONE if it has none; or that of a set without keys. */
+/** Whether the key finds no place, and uses the shared entry. */
+let isPlaceless: bool = false;
+
+/** Lets the rest of this call use the shared entry. */
+export function useShared(): void {
+  isPlaceless = true;
+}
+
+/** The entry of the key, NONE if it has none; or the shared one. */
 export function ownEntry(): usize {
-  return isKeyed ? find() : shared;
+  return isKeyed && !isPlaceless ? find() : shared;
 }
 
 /** Whether taking this many tokens changes nothing. */
@@ -95,15 +106,6 @@ export function chargeKey(n: f64, mayExceed: bool, only: i64): f64 {
   }
 }
 
-/** Charges the shared entry. */
-export function chargeShared(only: i64): f64 {
-  while (true) {
-    const wait = charge(shared, only);
-    if (wait != AGAIN) return wait;
-    if (!learn()) return DAMAGED;
-  }
-}
-
 /** The entry's identity, if the entry is the key's in this state. */
 let identity: i64 = 0;
 
@@ -112,13 +114,18 @@ function isOurs(entry: usize, state: i64): bool {
   return entry == shared || (isLive(state) && identity != 0);
 }
 
+/** The holding of the slot that an entry names, as {@link openEntry} found it. */
+let holding: i64 = 0;
+
 /** Prepares to read the slot of an entry's state: 0, AGAIN or a failure. */
 export function openEntry(entry: usize, state: i64): f64 {
   // The identity is read while the entry has this state, or the exchange fails.
   if (!isOurs(entry, state)) return AGAIN;
   if (!takeSpare()) return CROWDED;
   const slot = slotOf(entry, state);
-  return isSlot(slot) ? bringUp(entry, state, slot) : DAMAGED;
+  if (!isSlot(slot)) return DAMAGED;
+  holding = holdingOf(slotAt(slot));
+  return bringUp(entry, state, slot, limitsIn(holding));
 }
 
 function charge(entry: usize, only: i64): f64 {
@@ -127,7 +134,7 @@ function charge(entry: usize, only: i64): f64 {
     const opened = openEntry(entry, state);
     if (opened != 0) return opened;
     const slot = slotOf(entry, state);
-    const wait = decideFrom(slotAt(slot));
+    const wait = decideFrom(slotAt(slot), isScheduledIn(holding));
     if (reports) reportDecision(wait);
     if (wait < 0 || isFree || (only != ANY && state != only)) {
       const again = load64(entry + STATE);
@@ -135,7 +142,6 @@ function charge(entry: usize, only: i64): f64 {
       state = again;
       continue;
     }
-    const holding = holdingOf(slot);
     const seen = exchange64(entry + STATE, state, liveAfter(state, spare));
     if (seen == state) {
       swapSpare(slot, holding);
@@ -156,7 +162,7 @@ function insert(): f64 {
   if (outcome == SENSELESS) return DAMAGED;
   const entry = taken;
   const slot = slotOf(entry, held);
-  const wait = decideFrom(FIRST_SIGHT);
+  const wait = decideFrom(FIRST_SIGHT, false);
   if (reports) reportDecision(wait);
   // After the entry was taken: a change of the limits frees every entry that it finds in transit.
   const isStale = !isInForce() || !takeSpare();
@@ -166,9 +172,9 @@ function insert(): f64 {
     return isStale ? AGAIN : wait;
   }
   identity = identityOf(entry);
-  const holding = holdingOf(slot);
+  const named = holdingOf(slotAt(slot));
   if (!commit(entry, liveAfter(held, spare))) return AGAIN;
-  swapSpare(slot, holding);
+  swapSpare(slot, named);
   leaveEntry(entry, identity);
   return wait;
 }
@@ -191,16 +197,8 @@ function lookForRoom(): f64 {
   seenSlot = FIRST_SIGHT;
   if (!takeSpare()) return CROWDED;
   if (!hasRoom(unitsBefore(instantUs))) return find() == NONE ? NO_PLACE : AGAIN;
-  copy(FIRST_SIGHT);
+  copy(FIRST_SIGHT, false);
   return isInForce() ? 0 : AGAIN;
-}
-
-export function lookAtShared(): f64 {
-  while (true) {
-    const answer = lookAt(shared);
-    if (answer != AGAIN) return answer;
-    if (!learn()) return DAMAGED;
-  }
 }
 
 function lookAt(entry: usize): f64 {
@@ -209,6 +207,6 @@ function lookAt(entry: usize): f64 {
   if (opened != 0) return opened;
   seenSlot = slotAt(slotOf(entry, state));
   seenState = state;
-  copy(seenSlot);
+  copy(seenSlot, isScheduledIn(holding));
   return load64(entry + STATE) == state ? 0 : AGAIN;
 }

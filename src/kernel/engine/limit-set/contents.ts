@@ -140,5 +140,6 @@ export function bringUpLive(entry: usize, state: i64): i32 {
   if (!isSlot(slot)) return DAMAGED;
   if (!takeSpare()) return CROWDED;
   // Another thread may have the slot by now, and write into it.
-  return bringUp(entry, state, slot) == 0 && load64(entry + STATE) == state ? 0 : AGAIN;
+  const outcome = bringUp(entry, state, slot, limitsOf(slotAt(slot)));
+  return outcome == 0 && load64(entry + STATE) == state ? 0 : AGAIN;
 }

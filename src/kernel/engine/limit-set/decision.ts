@@ -30,7 +30,6 @@ import { isFrozen, presentOf, promise } from './schedule';
 import {
   chargedUsOf,
   copySchedule,
-  hasSchedule,
   indexOf,
   lastUsOf,
   signSpare,
@@ -179,10 +178,9 @@ function blockAll(slot: usize, since: f64): i64 {
 }
 
 /** The wait in microseconds, LATER or NEVER. */
-export function decideFrom(slot: usize): f64 {
+export function decideFrom(slot: usize, isScheduled: bool): f64 {
   isFirst = slot == FIRST_SIGHT;
   if (isFirst) findFirst();
-  const isScheduled = hasSchedule(slot);
   presentUs = isScheduled ? presentOf(slot, instantUs) : instantUs;
   const since = sinceRecord(live, presentUs);
   isFree = (way == BLOCK ? blockAll(slot, since) : chargeAll(slot, since)) == 0;
@@ -275,9 +273,9 @@ export function addedTo(i: i32): i64 {
 }
 
 /** Copies the contents to the spare slot, raised to the floors of now. */
-export function copy(slot: usize): void {
+export function copy(slot: usize, isScheduled: bool): void {
   aim(TAKE, 0, 0, 0);
-  decideFrom(slot);
+  decideFrom(slot, isScheduled);
 }
 
 /** Whether the slot that was decided on last has promised tokens that are not due yet. */

@@ -121,9 +121,7 @@ function virtualOf(us: f64): f64 {
 
 /** The instant at which a slot's schedule stands still, or `nowUs` if it does not. */
 export function presentOf(slot: usize, nowUs: f64): f64 {
-  if (!hasSchedule(slot)) return nowUs;
-  const at = scheduleAt(slot);
-  return load32(at + SCHEDULE_lowered) < 0 ? peekF64(at + SCHEDULE_atUs) : nowUs;
+  return isFrozen(slot) ? peekF64(scheduleAt(slot) + SCHEDULE_atUs) : nowUs;
 }
 
 export function isFrozen(slot: usize): bool {
@@ -336,11 +334,11 @@ function movedTo(held: i64, from: usize, to: usize, span: f64, restarts: bool, c
 }
 
 /**
- * Brings an entry up to the limits in force: 0, AGAIN or a failure. The entry names the record of
- * the last change or of the one before.
+ * Brings an entry up to the limits in force, from those of its slot: 0, AGAIN or a failure. These
+ * are the limits in force or the ones before.
  */
-export function bringUp(entry: usize, state: i64, slot: i32): f64 {
-  return limitsOf(slotAt(slot)) == known ? 0 : change(entry, state, slot);
+export function bringUp(entry: usize, state: i64, slot: i32, limits: i32): f64 {
+  return limits == known ? 0 : change(entry, state, slot);
 }
 
 function change(entry: usize, state: i64, slot: i32): f64 {

@@ -117,26 +117,34 @@ export function chargedUsOf(slot: usize): f64 {
   return peekF64(slot + SET_SLOT_chargedUs);
 }
 
-/** The word that names the limits of a slot's zero-times. */
+/**
+ * The holding of a slot. It does not change before an exchange takes the slot from its entry or
+ * place.
+ */
+export function holdingOf(slot: usize): i64 {
+  return peek64(slot + SET_SLOT_holding);
+}
+
+/** The word that names the limits of the zero-times in a slot with a holding. */
+export function limitsIn(holding: i64): i32 {
+  return (holding as i32) & ~SCHEDULED;
+}
+
 export function limitsOf(slot: usize): i32 {
-  return (peek64(slot + SET_SLOT_holding) as i32) & ~SCHEDULED;
+  return limitsIn(holdingOf(slot));
+}
+
+export function isScheduledIn(holding: i64): bool {
+  return ((holding as i32) & SCHEDULED) != 0;
 }
 
 /** Address 0 is no slot, and has no schedule. */
 export function hasSchedule(slot: usize): bool {
-  return slot != 0 && ((peek64(slot + SET_SLOT_holding) as i32) & SCHEDULED) != 0;
+  return slot != 0 && isScheduledIn(holdingOf(slot));
 }
 
 export function scheduleAt(slot: usize): usize {
   return slot + toSchedule;
-}
-
-/**
- * The holder of a slot. It does not change before an exchange takes the slot from its entry or
- * place.
- */
-export function holdingOf(slot: i32): i64 {
-  return peek64(slotAt(slot) + SET_SLOT_holding);
 }
 
 function heldAfter(holding: i64): i64 {
@@ -174,7 +182,7 @@ function findSpare(): bool {
       const filled = peek64(at);
       const slot = (filled as i32) - 1;
       if (!isSlot(slot)) continue;
-      const holding = holdingOf(slot);
+      const holding = holdingOf(slotAt(slot));
       if (exchange64(at, filled, placeAfter(filled, NOWHERE)) != filled) continue;
       if (!hold(slot, holding)) continue;
       place = from;
@@ -197,7 +205,7 @@ export function hasSpare(): bool {
 
 /** Whether recovery has left this thread its spare slot. */
 export function isHeld(): bool {
-  return place != NOWHERE && holdingOf(spare) == spareHolding;
+  return place != NOWHERE && holdingOf(spareAt) == spareHolding;
 }
 
 /** Writes into the spare slot the limits of its zero-times, and whether it has a schedule. */
@@ -278,7 +286,7 @@ function freeSpare(): void {
 /** Frees the spare slot, unless the memory belongs to another cell, or recovery took the slot. */
 export function leave(): void {
   const isOurs = cell != 0 && place != NOWHERE && load32(cell + CELL_nonce) == nonce;
-  if (isOurs && holdingOf(spare) == spareHolding) freeSpare();
+  if (isOurs && holdingOf(spareAt) == spareHolding) freeSpare();
   place = NOWHERE;
   cell = 0;
 }
@@ -324,7 +332,7 @@ export function liveAfter(state: i64, slot: i32): i64 {
 /** Gives the spare slot to an entry in a state, unless the state has changed. */
 export function replace(entry: usize, state: i64): bool {
   const slot = slotOf(entry, state);
-  const holding = holdingOf(slot);
+  const holding = holdingOf(slotAt(slot));
   if (exchange64(entry + STATE, state, liveAfter(state, spare)) != state) return false;
   swapSpare(slot, holding);
   return true;
