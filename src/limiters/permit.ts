@@ -173,10 +173,13 @@ export function outcomeOfError(error: unknown): CallOutcome {
 /** The outcome of a failed call by the user's function, whose own errors never matter more. */
 export function outcomeBy(outcomeOf: (error: unknown) => CallOutcome, error: unknown): CallOutcome {
   try {
-    return outcomeOf(error);
+    const outcome = outcomeOf(error);
+    // With any other value, such as a promise, the permit would not be released.
+    if (CALL_OUTCOMES.includes(outcome)) return outcome;
   } catch {
-    return 'ignore';
+    // as if it said nothing
   }
+  return 'ignore';
 }
 
 /** Checks the option `outcomeOf`. */
