@@ -78,7 +78,7 @@ export function limitOf(schedule: Schedule): Partial<ContinuousLimit & QuantumLi
 
 /** The current schedule with the change applied. */
 export function changedSchedule(schedule: Schedule, change: LimitChange): Schedule {
-  const changes: Partial<ContinuousLimit & QuantumLimit> = given(change);
+  const changes: Partial<ContinuousLimit & QuantumLimit> = given(change, LIMIT_OPTIONS);
   const { rate, quantum, fillIntervalMs, burst } = limitOf(schedule);
   const hasFills = changes.quantum !== undefined || changes.fillIntervalMs !== undefined;
   const inForce =

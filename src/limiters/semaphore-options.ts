@@ -77,6 +77,8 @@ export const SEMAPHORE_OPTIONS: Known<SemaphoreOptions> = /* @__PURE__ */ joined
 });
 /** The options of `acquire`. */
 export const ACQUIRE: Known<AcquireOptions> = { timeoutMs: true, signal: true, maxWaiting: true };
+/** The options of `run`. */
+export const RUN: Known<RunOptions> = /* @__PURE__ */ joined(ACQUIRE, { n: true, outcomeOf: true });
 
 const DEFAULT_MAX_PERMITS = 128;
 const DEFAULT_INITIAL = 20;
@@ -91,7 +93,8 @@ export function checkPermits(n: unknown): number {
 export function withRange<T extends Pick<SemaphoreOptions, 'permits'>>(options: T): T {
   const { permits } = options;
   if (typeof permits !== 'object' || permits === null) return options;
-  return { ...options, permits: { min: 1, ...given(permits) } };
+  const known = { ...SEMAPHORE_OPTIONS, onMismatch: true } as never; // those of T
+  return { ...given(options, known), permits: { min: 1, ...given(permits, RANGE) } } as T;
 }
 
 /** Checks a range of permits. */
