@@ -16,7 +16,9 @@ import {
   TickerClock,
   TokenBucket,
 } from '../src/index.ts';
+import { ConsistentRateLimitingSampler } from '../src/integrations/opentelemetry.ts';
 import { throttleStream } from '../src/integrations/streams.ts';
+import { checkDriveOptions } from '../src/load/api/check-options.ts';
 import { throttledPool } from '../src/throttle/pool.ts';
 
 const bucket = TokenBucket.create({ rate: 10, burst: 5 });
@@ -196,5 +198,47 @@ describe('inherited options are as good as own ones:', () => {
   ])('%s', async (_, options, use, result) => {
     const known = [options, Object.create(options)].map((each) => use(each as never));
     expect(await Promise.all(known)).toEqual([result, result]);
+  });
+});
+
+describe('null is no omitted option, but of the wrong kind:', () => {
+  const options = { rate: 10, burst: 5, capacity: 4, tiers };
+  const table = KeyedTokenBucket.create(options);
+  const counts = KeyedFixedWindow.create({ limit: 1, intervalMs: 1000, capacity: 4 });
+  const max = Number.POSITIVE_INFINITY;
+
+  test.each<[name: string, call: () => unknown]>([
+    ['burst', () => TokenBucket.create(wrong({ rate: max, burst: null }))],
+    ['rate', () => table.reconfigure(wrong({ rate: null }))],
+    ['burst', () => table.reconfigure(wrong({ burst: null }))],
+    ['tiers.pro.rate', () => table.reconfigure({ tiers: { pro: wrong({ rate: null }) } })],
+    ['limit', () => counts.reconfigure(wrong({ limit: null }))],
+    ['maxPermits', () => Semaphore.create(wrong({ permits: 1, maxPermits: null }))],
+    [
+      'permits.initial',
+      () => Semaphore.create({ adapt: 'aimd', permits: wrong({ max: 5, initial: null }) }),
+    ],
+    ['bytes', () => Region.create(wrong({ bytes: null }))],
+    ['burst', () => ConsistentRateLimitingSampler.create(wrong({ rate: 1, burst: null }))],
+    [
+      'smoothingMs',
+      () => ConsistentRateLimitingSampler.create(wrong({ rate: 1, smoothingMs: null })),
+    ],
+    [
+      'minimumBurst',
+      () =>
+        ConsistentRateLimitingSampler.create(wrong({ rate: 1, minimum: 1, minimumBurst: null })),
+    ],
+    ['timeoutMs', () => checkDriveOptions(wrong({ task: 'data:,', rate: 1, timeoutMs: null }))],
+  ])('%s', (name, call) => {
+    const failed = (() => {
+      try {
+        return call();
+      } catch (error) {
+        return error;
+      }
+    })();
+    expect(failed).toBeInstanceOf(TypeError);
+    expect((failed as Error).message).toMatch(new RegExp(`^${name} must be .*, got null$`));
   });
 });

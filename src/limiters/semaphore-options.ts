@@ -102,11 +102,11 @@ export function checkRange(
   range: AdaptivePermits,
   maxPermits: number = PERMITS.max,
 ): Required<AdaptivePermits> {
-  const { min = 1, max, initial } = checkOptions(range, RANGE, 'permits');
+  const { min = 1, max } = checkOptions(range, RANGE, 'permits');
   checkNumber('permits.max', max, { ...PERMITS, min: 1, max: maxPermits });
   checkNumber('permits.min', min, { ...PERMITS, min: 1, max });
-  const first = initial ?? Math.min(max, Math.max(min, DEFAULT_INITIAL));
-  return { min, max, initial: checkNumber('permits.initial', first, { ...PERMITS, min, max }) };
+  const { initial = Math.min(max, Math.max(min, DEFAULT_INITIAL)) } = range;
+  return { min, max, initial: checkNumber('permits.initial', initial, { ...PERMITS, min, max }) };
 }
 
 /** The number of permits, and the range of an adaptive semaphore. */
@@ -134,13 +134,14 @@ function checkNumbers({ permits, adapt }: SemaphoreOptions): {
 export function checkSemaphore(
   options: SemaphoreOptions,
 ): Pick<NewSemaphore, 'permits' | 'maxPermits' | 'holdMs' | 'adaptive'> {
-  const { maxPermits, holdMs } = checkOptions(options, SEMAPHORE_OPTIONS);
+  checkOptions(options, SEMAPHORE_OPTIONS);
   const { permits, most, adaptive } = checkNumbers(options);
+  const { maxPermits = Math.max(most, DEFAULT_MAX_PERMITS), holdMs } = options;
   const range = { ...PERMITS, min: Math.max(most, 1) };
   return {
     permits,
     adaptive,
-    maxPermits: checkNumber('maxPermits', maxPermits ?? Math.max(most, DEFAULT_MAX_PERMITS), range),
+    maxPermits: checkNumber('maxPermits', maxPermits, range),
     holdMs: holdMs === undefined ? 0 : checkNumber('holdMs', holdMs, HOLD_MS),
   };
 }
