@@ -21,10 +21,14 @@ export function joined<const Tables extends readonly Readonly<Record<string, tru
   return Object.assign({}, ...tables);
 }
 
-/** The options without those that are undefined, which count as omitted. */
-export function given<T extends object>(options: T): Partial<T> {
-  const entries = Object.entries(options).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(entries) as Partial<T>;
+/**
+ * A copy of the options, with the known ones that they inherit, which a spread leaves out; without
+ * those that are undefined, which count as omitted.
+ */
+export function given<T extends object>(options: T, known: Known<T>): Partial<T> {
+  const names = new Set([...Object.keys(options), ...Object.keys(known)]) as Set<keyof T>;
+  const entries = [...names].map((name) => [name, options[name]] as const);
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined)) as Partial<T>;
 }
 
 /** Names that need more changes are not suggested. */

@@ -1,9 +1,11 @@
+import { setTimeout } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import {
   FixedWindow,
   KeyedFixedWindow,
   KeyedTokenBucket,
   LeakyBucket,
+  LimitSet,
   ManualClock,
   Region,
   rateLimitHeaders,
@@ -14,6 +16,10 @@ import {
   TickerClock,
   TokenBucket,
 } from '../src/index.ts';
+import { ConsistentRateLimitingSampler } from '../src/integrations/opentelemetry.ts';
+import { throttleStream } from '../src/integrations/streams.ts';
+import { checkDriveOptions } from '../src/load/api/check-options.ts';
+import { throttledPool } from '../src/throttle/pool.ts';
 
 const bucket = TokenBucket.create({ rate: 10, burst: 5 });
 const window = FixedWindow.create({ limit: 5, intervalMs: 1000 });
@@ -76,5 +82,163 @@ describe('an unknown option is a TypeError that names the nearest one:', () => {
     const options = Object.create({ inherited: 1 }, { rate: { value: 1 } });
     expect(() => TokenBucket.create(options)).toThrow(/^burst must be/);
     expect(() => TokenBucket.create(wrong({ ['x'.repeat(1000)]: 1 }))).toThrow(/^.{0,120}$/);
+  });
+});
+
+/** The code of the error, `done` if there is none, or `waits` if the call does for long. */
+function codeOf(call: Promise<unknown>): Promise<unknown> {
+  const ended = call.then(
+    () => 'done',
+    ({ code }) => code,
+  );
+  return Promise.race([ended, setTimeout(500, 'waits')]);
+}
+
+const tiers = { pro: { rate: 1, burst: 1 } };
+const keyed = () => KeyedTokenBucket.create({ rate: 1, burst: 1, tiers, capacity: 4 });
+const TIMEOUT = 'ERR_RATE_LIMIT_TIMEOUT';
+
+describe('inherited options are as good as own ones:', () => {
+  test.each<[name: string, options: object, use: (options: never) => unknown, result: unknown]>([
+    [
+      'a bucket changes its rate',
+      { rate: 3 },
+      (change) => {
+        const changed = TokenBucket.create({ rate: 1, burst: 1 });
+        changed.reconfigure(change);
+        return changed.rate;
+      },
+      3,
+    ],
+    [
+      'a leaky bucket its slack',
+      { slack: 3 },
+      (change) => {
+        const changed = LeakyBucket.create({ rate: 1 });
+        changed.reconfigure(change);
+        return changed.slack;
+      },
+      3,
+    ],
+    [
+      'a window its limit',
+      { limit: 3 },
+      (change) => {
+        const changed = FixedWindow.create({ limit: 1, intervalMs: 1000 });
+        changed.reconfigure(change);
+        return changed.limit;
+      },
+      3,
+    ],
+    [
+      'a set one of its limits',
+      { rate: 3 },
+      (limit) => {
+        const changed = LimitSet.create({ limits: [{ rate: 1, burst: 1 }] });
+        changed.reconfigure({ limits: [limit] });
+        return changed.rate;
+      },
+      3,
+    ],
+    [
+      'a name has its counters',
+      { rate: 1, burst: 1, stats: true },
+      (options) => TokenBucket.open(Region.create(), 'api', options).stats().admitted,
+      0,
+    ],
+    [
+      'a name of a semaphore has the bound and the range',
+      { permits: { max: 3 }, adapt: 'aimd', holdMs: 50 },
+      (options) => Semaphore.open(Region.create(), 'api', options).holdMs,
+      50,
+    ],
+    [
+      'run has its deadline',
+      { timeoutMs: 0 },
+      (options) => codeOf(Semaphore.create({ permits: 0 }).run(() => 1, options)),
+      TIMEOUT,
+    ],
+    [
+      'a wait under a tier has its deadline',
+      { tier: 'pro', timeoutMs: 0 },
+      (options) => {
+        const table = keyed();
+        table.tryConsume('ann');
+        return codeOf(table.wait('ann', 1, options));
+      },
+      TIMEOUT,
+    ],
+    [
+      'a reservation under a tier has its longest wait',
+      { tier: 'pro', maxWaitMs: 0 },
+      (options) => {
+        const table = keyed();
+        table.tryConsume('ann');
+        return table.reserve('ann', 1, options);
+      },
+      undefined,
+    ],
+    [
+      'a stream has its signal',
+      { signal: AbortSignal.abort() },
+      (options) => throttleStream(bucket, options).on('error', () => undefined).destroyed,
+      true,
+    ],
+    [
+      'a pool has the length of its queue',
+      { maxQueue: 0 },
+      (options) => {
+        const one = { maxThreads: 1, concurrentTasksPerWorker: 1 };
+        const pool = { run: async () => 1, destroy: async () => undefined, options: one };
+        const empty = TokenBucket.create({ rate: 1, burst: 1, initial: 0 });
+        return codeOf(throttledPool('pool', pool, empty, options).run(1, undefined));
+      },
+      'ERR_QUEUE_FULL',
+    ],
+  ])('%s', async (_, options, use, result) => {
+    const known = [options, Object.create(options)].map((each) => use(each as never));
+    expect(await Promise.all(known)).toEqual([result, result]);
+  });
+});
+
+describe('null is no omitted option, but of the wrong kind:', () => {
+  const options = { rate: 10, burst: 5, capacity: 4, tiers };
+  const table = KeyedTokenBucket.create(options);
+  const counts = KeyedFixedWindow.create({ limit: 1, intervalMs: 1000, capacity: 4 });
+  const max = Number.POSITIVE_INFINITY;
+
+  test.each<[name: string, call: () => unknown]>([
+    ['burst', () => TokenBucket.create(wrong({ rate: max, burst: null }))],
+    ['rate', () => table.reconfigure(wrong({ rate: null }))],
+    ['burst', () => table.reconfigure(wrong({ burst: null }))],
+    ['tiers.pro.rate', () => table.reconfigure({ tiers: { pro: wrong({ rate: null }) } })],
+    ['limit', () => counts.reconfigure(wrong({ limit: null }))],
+    ['maxPermits', () => Semaphore.create(wrong({ permits: 1, maxPermits: null }))],
+    [
+      'permits.initial',
+      () => Semaphore.create({ adapt: 'aimd', permits: wrong({ max: 5, initial: null }) }),
+    ],
+    ['bytes', () => Region.create(wrong({ bytes: null }))],
+    ['burst', () => ConsistentRateLimitingSampler.create(wrong({ rate: 1, burst: null }))],
+    [
+      'smoothingMs',
+      () => ConsistentRateLimitingSampler.create(wrong({ rate: 1, smoothingMs: null })),
+    ],
+    [
+      'minimumBurst',
+      () =>
+        ConsistentRateLimitingSampler.create(wrong({ rate: 1, minimum: 1, minimumBurst: null })),
+    ],
+    ['timeoutMs', () => checkDriveOptions(wrong({ task: 'data:,', rate: 1, timeoutMs: null }))],
+  ])('%s', (name, call) => {
+    const failed = (() => {
+      try {
+        return call();
+      } catch (error) {
+        return error;
+      }
+    })();
+    expect(failed).toBeInstanceOf(TypeError);
+    expect((failed as Error).message).toMatch(new RegExp(`^${name} must be .*, got null$`));
   });
 });

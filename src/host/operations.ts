@@ -288,11 +288,11 @@ export function blocking(key: Key, ms: number): Operation {
   };
 }
 
-/** The largest burst among a bucket's limits. */
+/** The largest burst among a bucket's limits, without those that are unlimited. */
 function burstOf({ terms, limiter }: Subject): number {
   const { limits } = terms;
   if (!Array.isArray(limits)) return limiter.limit ?? 0;
-  return Math.max(...limits.map(({ burst }) => Number(burst)));
+  return Math.max(...limits.map(({ burst }) => Number(burst)).filter(Number.isFinite));
 }
 
 /** Fills the bucket of a key, or a bucket without keys, which ends its debt. */
@@ -313,6 +313,7 @@ export function resetting(key: Key | undefined): Operation {
         throw misfit(subject, 'which cannot be reset; only buckets and keys can');
       }
       const before = balance.call(limiter);
+      if (before === Number.POSITIVE_INFINITY) return undefined; // unlimited, and always full
       const missing = burstOf(subject) - before;
       const make = () => returnTokens.call(limiter, missing);
       return { from: { tokens: rounded(before) }, to: { tokens: 'full' }, make };

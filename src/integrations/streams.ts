@@ -1,6 +1,6 @@
 // Entry point `zerotime/streams`: Node.js streams.
 import { Transform, type TransformCallback } from 'node:stream';
-import { checkOptions, type Known } from '../known-options.ts';
+import { checkOptions, given, type Known } from '../known-options.ts';
 import { type ByteLimiter, checkByteLimiter, paced } from './streams/byte-limiter.ts';
 
 export type { ByteLimiter } from './streams/byte-limiter.ts';
@@ -20,7 +20,7 @@ class ThrottledStream extends Transform {
 
   constructor(limiter: ByteLimiter, options: ThrottleStreamOptions) {
     // Each side buffers only one chunk, so that the source is not read ahead of the rate.
-    super({ ...options, writableHighWaterMark: 1, readableHighWaterMark: 1 });
+    super({ ...given(options, OPTIONS), writableHighWaterMark: 1, readableHighWaterMark: 1 });
     this.#limiter = limiter;
   }
 

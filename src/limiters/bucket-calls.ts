@@ -1,5 +1,5 @@
 import { type BucketKernel, LATER, type TokenKernel } from '../kernel/bucket/kernel.ts';
-import { checkOptions } from '../known-options.ts';
+import { checkOptions, type Known } from '../known-options.ts';
 import type { SharedEvent } from '../memory/event.ts';
 import { checkSpanMs, checkTokens } from '../options.ts';
 import type { Precision, SleepOptions } from '../time/clock.ts';
@@ -28,6 +28,8 @@ export interface ReserveOptions {
   /** The longest wait in milliseconds until the tokens are due. Default `Infinity`. */
   readonly maxWaitMs?: number;
 }
+
+export const RESERVE: Known<ReserveOptions> = { maxWaitMs: true };
 
 /** The return value of `acquire` when it refuses. */
 export const REFUSED = -1;
@@ -158,7 +160,7 @@ export abstract class BucketCalls extends TokenCalls implements Part {
    */
   reserve(n = 1, options: ReserveOptions = {}): Reservation | undefined {
     checkTokens('n', n);
-    const { maxWaitMs = Number.POSITIVE_INFINITY } = checkOptions(options, { maxWaitMs: true });
+    const { maxWaitMs = Number.POSITIVE_INFINITY } = checkOptions(options, RESERVE);
     return this.#reserve(n, checkSpanMs('maxWaitMs', maxWaitMs));
   }
 

@@ -4,7 +4,7 @@ import type { SharedEvent } from '../memory/event.ts';
 import type { CellKind } from '../memory/layout.ts';
 import { sleepOrWake } from '../time/agenda.ts';
 import type { SleepOptions } from '../time/clock.ts';
-import { BucketCalls, type ReserveOptions } from './bucket-calls.ts';
+import { BucketCalls, RESERVE, type ReserveOptions } from './bucket-calls.ts';
 import { KeyedLimiter } from './keyed-limiter.ts';
 import {
   type OpenTable,
@@ -160,7 +160,7 @@ export abstract class KeyedBucket<
   reserve(key: Key, n?: number, options?: ReserveOptions & Choice): Reservation | undefined {
     // The reservation settles through its bucket, and the shared one turns to other keys.
     const one = this.for(key, tierOf(options) as Choice);
-    return one.reserve(n, withoutTier<ReserveOptions>(options));
+    return one.reserve(n, withoutTier<ReserveOptions>(options, RESERVE));
   }
 
   /**

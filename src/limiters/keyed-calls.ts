@@ -2,6 +2,7 @@ import type { Key } from '../kernel/keyed/hash.ts';
 import { type TierOptions, tierOf, type WithoutTiers, withoutTier } from './keyed-table.ts';
 import type { Waited, WaitOptions } from './limiter.ts';
 import { type Decision, Described } from './state.ts';
+import { WAIT } from './waiting.ts';
 
 /** Whether a limiter answers at once or with a promise. */
 type Mode = 'sync' | 'async';
@@ -53,7 +54,7 @@ export abstract class KeyedCalls<
    * callers already wait.
    */
   async wait(key: Key, n?: number, options?: WaitOptions & Choice): Promise<Waited> {
-    return this.of(key, tierOf(options) as Choice).wait(n, withoutTier<WaitOptions>(options));
+    return this.of(key, tierOf(options) as Choice).wait(n, withoutTier<WaitOptions>(options, WAIT));
   }
 
   /** Returns the tokens that can be taken now: 0 in debt. */

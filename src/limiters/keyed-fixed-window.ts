@@ -325,9 +325,10 @@ export class KeyedFixedWindow extends KeyedLimiter<typeof KIND, KeyWindow, TierO
    */
   reconfigure(change: KeyedWindowChange): void {
     const given = checkOptions(change, CHANGE, 'change');
-    this.table.changeLimits<WindowLimit>(given, LIMIT, ({ limit }, { burst, pace }) =>
-      scheduleOf(limit ?? burst, pace / 1000),
-    );
+    this.table.changeLimits<WindowLimit>(given, LIMIT, (own, { burst, pace }) => {
+      const { limit = burst } = own;
+      return scheduleOf(limit, pace / 1000);
+    });
   }
 
   /** Length of the window in milliseconds. */

@@ -15,6 +15,7 @@ import {
 import type { BlockingWaitOptions, Waited, WaitOptions } from './limiter.ts';
 import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
 import type { KeyedStats } from './state.ts';
+import { WAIT } from './waiting.ts';
 
 /** The limiter of one key in shared memory. */
 interface OneKey extends CallsOfKey<'sync'> {
@@ -112,7 +113,7 @@ export abstract class KeyedLimiter<
   override async wait(key: Key, n?: number, options?: WaitOptions & Choice): Promise<Waited> {
     // While the caller waits, the shared object turns to other keys.
     const one = this.for(key, tierOf(options) as Choice);
-    return one.wait(n, withoutTier<WaitOptions>(options));
+    return one.wait(n, withoutTier<WaitOptions>(options, WAIT));
   }
 
   /**
@@ -123,7 +124,7 @@ export abstract class KeyedLimiter<
    */
   waitSync(key: Key, n?: number, options?: BlockingWaitOptions & Choice): boolean {
     const one = this.of(key, tierOf(options) as Choice);
-    return one.waitSync(n, withoutTier<BlockingWaitOptions>(options));
+    return one.waitSync(n, withoutTier<WaitOptions>(options, WAIT));
   }
 
   /**

@@ -12,7 +12,7 @@ import { type Key, KeyHash } from '../kernel/keyed/hash.ts';
 import type { Limits } from '../kernel/keyed/table-cell.ts';
 import { MAX_CAPACITY } from '../kernel/keyed/table-cell.ts';
 import type { Change, KeyedKernel } from '../kernel/keyed/table-host.ts';
-import { checkOptions, type Known } from '../known-options.ts';
+import { checkOptions, given, type Known } from '../known-options.ts';
 import { type CellPlace, identityOf } from '../memory/cell.ts';
 import type { SharedEvent } from '../memory/event.ts';
 import type { KernelName } from '../memory/handle.ts';
@@ -139,10 +139,11 @@ export function createTable<Kind extends CellKind>(
 /** Options without the tier, for the method of one key. */
 export function withoutTier<T extends object>(
   options: (T & TierOptions) | undefined,
+  known: Known<T>,
 ): T | undefined {
   // `Object`, because what is not an object is refused later, by name.
   if (options === undefined || !('tier' in Object(options))) return options;
-  const { tier, ...others } = options;
+  const { tier, ...others } = given<T & TierOptions>(options, { ...known, ...OPTIONS } as never);
   return others as unknown as T; // T has no tier of its own
 }
 

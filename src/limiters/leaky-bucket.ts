@@ -124,7 +124,7 @@ export class LeakyBucket extends Bucket<'leaky-bucket'> {
    */
   reconfigure(limit: Partial<LeakyLimit>): void {
     const { clock } = this;
-    const changes = given(checkOptions(limit, LIMIT, 'limit'));
+    const changes = given(checkOptions(limit, LIMIT, 'limit'), LIMIT);
     this.kernel.reconfigure(
       () => clock.now(),
       ({ rate, burst, ticksPerToken }) =>

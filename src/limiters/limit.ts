@@ -57,11 +57,12 @@ export function scheduleOf(
   limit: Partial<ContinuousLimit & QuantumLimit>,
   ticksPerToken?: number,
 ): Schedule {
-  const { rate, quantum, fillIntervalMs, burst } = limit;
+  const { rate, quantum, fillIntervalMs } = limit;
+  const unlimited = rate === Number.POSITIVE_INFINITY ? rate : undefined;
+  const { burst = unlimited } = limit;
   if (quantum === undefined && fillIntervalMs === undefined) {
-    const unlimited = rate === Number.POSITIVE_INFINITY ? rate : undefined;
     // If it is undefined, the check below throws, naming it.
-    return continuous(rate as number, (burst ?? unlimited) as number, ticksPerToken);
+    return continuous(rate as number, burst as number, ticksPerToken);
   }
   if (rate !== undefined) {
     throw new TypeError('give rate, or quantum and fillIntervalMs, not both');
@@ -78,7 +79,7 @@ export function limitOf(schedule: Schedule): Partial<ContinuousLimit & QuantumLi
 
 /** The current schedule with the change applied. */
 export function changedSchedule(schedule: Schedule, change: LimitChange): Schedule {
-  const changes: Partial<ContinuousLimit & QuantumLimit> = given(change);
+  const changes: Partial<ContinuousLimit & QuantumLimit> = given(change, LIMIT_OPTIONS);
   const { rate, quantum, fillIntervalMs, burst } = limitOf(schedule);
   const hasFills = changes.quantum !== undefined || changes.fillIntervalMs !== undefined;
   const inForce =
@@ -90,15 +91,13 @@ export function changedSchedule(schedule: Schedule, change: LimitChange): Schedu
 }
 
 /** A limit of a table, which cannot pause. `before` is the limit in force, if any. */
-export function tableSchedule(
-  { rate, burst }: Partial<ContinuousLimit>,
-  before?: Schedule,
-): Schedule {
-  const next = rate ?? before?.rate;
-  checkNumber('rate', next, { above: 0, orInfinity: true });
-  const unlimited = next === Number.POSITIVE_INFINITY ? next : undefined;
+export function tableSchedule(limit: Partial<ContinuousLimit>, before?: Schedule): Schedule {
+  const { rate = before?.rate } = limit;
+  checkNumber('rate', rate, { above: 0, orInfinity: true });
+  const unlimited = rate === Number.POSITIVE_INFINITY ? rate : undefined;
+  const { burst = before?.burst ?? unlimited } = limit;
   // If it is undefined, the check below throws, naming it.
-  return continuous(next as number, (burst ?? before?.burst ?? unlimited) as number);
+  return continuous(rate as number, burst as number);
 }
 
 /** Limits that hold together. */

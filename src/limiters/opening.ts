@@ -194,7 +194,9 @@ function isSame(wanted: unknown, actual: unknown): boolean {
   if (typeof wanted !== 'object' || typeof actual !== 'object') return wanted === actual;
   if (wanted === null || actual === null) return wanted === actual;
   const fields = new Map(Object.entries(actual));
-  const compared = Object.entries(given(wanted)).filter(([key]) => !NOT_COMPARED.includes(key));
+  const compared = Object.entries(wanted).filter(
+    ([key, one]) => one !== undefined && !NOT_COMPARED.includes(key),
+  );
   // All limits or tiers must be there; of one, omitted fields are not compared.
   const isOne = [...fields.values()].every((value) => typeof value !== 'object');
   const isWhole = isOne || compared.length === fields.size;
@@ -266,12 +268,11 @@ export function openNamed<
   name: string,
   options: OpenOptions<Options>,
 ): Opened {
-  const { onMismatch = 'error', ...others } = checkOptions<NameOptions & Omit<Options, 'region'>>(
-    options,
-    { ...maker.known, onMismatch: true } as never, // every option of either
-  );
+  const known = { ...maker.known, onMismatch: true } as never; // every option of either
+  checkOptions<NameOptions & Omit<Options, 'region'>>(options, known);
+  const { onMismatch = 'error', ...others } = given<NameOptions>(options, known);
   checkChoice('onMismatch', onMismatch, ['error', 'keep', 'reconfigure']);
-  if ('region' in others) throw new TypeError('give the region once, before the name');
+  if ('region' in options) throw new TypeError('give the region once, before the name');
   const wanted = others as unknown as Options;
   const { clock } = wanted;
   checkShared(wanted);

@@ -1,10 +1,10 @@
 import { RateLimitError } from '../errors.ts';
 import type { HostedSemaphore, Waiter } from '../kernel/semaphore/host.ts';
-import { checkOptions, type Known } from '../known-options.ts';
-import { checkObject, shown } from '../options.ts';
+import { checkOptions, given, type Known } from '../known-options.ts';
+import { shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
 import { Adaptation, CALL_OUTCOMES, type CallOutcome } from './adaptation.ts';
-import type { AcquireOptions, RunOptions } from './semaphore-options.ts';
+import { type AcquireOptions, RUN, type RunOptions } from './semaphore-options.ts';
 
 /** Options of `Permit.release`. */
 export interface ReleaseOptions {
@@ -173,10 +173,13 @@ export function outcomeOfError(error: unknown): CallOutcome {
 /** The outcome of a failed call by the user's function, whose own errors never matter more. */
 export function outcomeBy(outcomeOf: (error: unknown) => CallOutcome, error: unknown): CallOutcome {
   try {
-    return outcomeOf(error);
+    const outcome = outcomeOf(error);
+    // With any other value, such as a promise, the permit would not be released.
+    if (CALL_OUTCOMES.includes(outcome)) return outcome;
   } catch {
-    return 'ignore';
+    // as if it said nothing
   }
+  return 'ignore';
 }
 
 /** Checks the option `outcomeOf`. */
@@ -194,7 +197,7 @@ export async function runWithPermit<T>(
   if (typeof action !== 'function') {
     throw new TypeError(`action must be a function, got ${shown(action)}`);
   }
-  const { n, outcomeOf = outcomeOfError, ...waiting } = checkObject('options', options);
+  const { n, outcomeOf = outcomeOfError, ...waiting } = given(checkOptions(options, RUN), RUN);
   checkOutcomeOf(outcomeOf);
   const permit = await acquire(n, waiting);
   let result: T;

@@ -77,6 +77,8 @@ export const SEMAPHORE_OPTIONS: Known<SemaphoreOptions> = /* @__PURE__ */ joined
 });
 /** The options of `acquire`. */
 export const ACQUIRE: Known<AcquireOptions> = { timeoutMs: true, signal: true, maxWaiting: true };
+/** The options of `run`. */
+export const RUN: Known<RunOptions> = /* @__PURE__ */ joined(ACQUIRE, { n: true, outcomeOf: true });
 
 const DEFAULT_MAX_PERMITS = 128;
 const DEFAULT_INITIAL = 20;
@@ -91,7 +93,8 @@ export function checkPermits(n: unknown): number {
 export function withRange<T extends Pick<SemaphoreOptions, 'permits'>>(options: T): T {
   const { permits } = options;
   if (typeof permits !== 'object' || permits === null) return options;
-  return { ...options, permits: { min: 1, ...given(permits) } };
+  const known = { ...SEMAPHORE_OPTIONS, onMismatch: true } as never; // those of T
+  return { ...given(options, known), permits: { min: 1, ...given(permits, RANGE) } } as T;
 }
 
 /** Checks a range of permits. */
@@ -99,11 +102,11 @@ export function checkRange(
   range: AdaptivePermits,
   maxPermits: number = PERMITS.max,
 ): Required<AdaptivePermits> {
-  const { min = 1, max, initial } = checkOptions(range, RANGE, 'permits');
+  const { min = 1, max } = checkOptions(range, RANGE, 'permits');
   checkNumber('permits.max', max, { ...PERMITS, min: 1, max: maxPermits });
   checkNumber('permits.min', min, { ...PERMITS, min: 1, max });
-  const first = initial ?? Math.min(max, Math.max(min, DEFAULT_INITIAL));
-  return { min, max, initial: checkNumber('permits.initial', first, { ...PERMITS, min, max }) };
+  const { initial = Math.min(max, Math.max(min, DEFAULT_INITIAL)) } = range;
+  return { min, max, initial: checkNumber('permits.initial', initial, { ...PERMITS, min, max }) };
 }
 
 /** The number of permits, and the range of an adaptive semaphore. */
@@ -131,13 +134,14 @@ function checkNumbers({ permits, adapt }: SemaphoreOptions): {
 export function checkSemaphore(
   options: SemaphoreOptions,
 ): Pick<NewSemaphore, 'permits' | 'maxPermits' | 'holdMs' | 'adaptive'> {
-  const { maxPermits, holdMs } = checkOptions(options, SEMAPHORE_OPTIONS);
+  checkOptions(options, SEMAPHORE_OPTIONS);
   const { permits, most, adaptive } = checkNumbers(options);
+  const { maxPermits = Math.max(most, DEFAULT_MAX_PERMITS), holdMs } = options;
   const range = { ...PERMITS, min: Math.max(most, 1) };
   return {
     permits,
     adaptive,
-    maxPermits: checkNumber('maxPermits', maxPermits ?? Math.max(most, DEFAULT_MAX_PERMITS), range),
+    maxPermits: checkNumber('maxPermits', maxPermits, range),
     holdMs: holdMs === undefined ? 0 : checkNumber('holdMs', holdMs, HOLD_MS),
   };
 }

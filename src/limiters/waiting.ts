@@ -16,7 +16,7 @@ export interface Wait {
   readonly signal: AbortSignal | undefined;
 }
 
-const OPTIONS: Known<WaitOptions> = {
+export const WAIT: Known<WaitOptions> = {
   timeoutMs: true,
   maxWaiting: true,
   signal: true,
@@ -26,7 +26,7 @@ const OPTIONS: Known<WaitOptions> = {
 
 /** @throws TypeError, RangeError for an invalid option, naming it. */
 export function checkWait(options: WaitOptions): Wait {
-  const { timeoutMs, maxWaiting, signal, strict, precise } = checkOptions(options, OPTIONS);
+  const { timeoutMs, maxWaiting, signal, strict, precise } = checkOptions(options, WAIT);
   if (signal !== undefined && typeof signal?.throwIfAborted !== 'function') {
     throw new TypeError('signal must be an AbortSignal');
   }

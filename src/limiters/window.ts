@@ -163,7 +163,7 @@ export abstract class WindowLimiter<Kind extends WindowKind>
 
   /** Changes the limit. @internal */
   protected change(change: WindowChange): void {
-    this.#kernel.reconfigure(given(checkOptions(change, CHANGE, 'change')), this.reading);
+    this.#kernel.reconfigure(given(checkOptions(change, CHANGE, 'change'), CHANGE), this.reading);
     announce(this);
   }
 

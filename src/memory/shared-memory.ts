@@ -197,7 +197,7 @@ export function memoryOf(options: RegionOptions): SharedMemory {
     plain: true,
   });
   if (buffer === undefined) {
-    const size = bytes ?? PAGE_BYTES;
+    const size = bytes === undefined ? PAGE_BYTES : bytes;
     checkNumber('bytes', size, { min: 1, max: MAX_BYTES, integer: true });
     return checkFlag('plain', plain, false) ? allocatePlain(size) : allocateMemory(size, plain);
   }

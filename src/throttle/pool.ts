@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import { checkOptions } from '../known-options.ts';
+import { checkOptions, given, type Known } from '../known-options.ts';
 import { checkObject, shown } from '../options.ts';
 import type { Signal, ThrottleStats, Work } from './call.ts';
 import { Dispatcher } from './dispatcher.ts';
@@ -211,9 +211,9 @@ export function throttledPool<Pool extends WorkerPool, Task, Result, Options>(
   if (typeof pool?.run !== 'function' || typeof pool.destroy !== 'function') {
     throw new TypeError(`pool must be a ${kind}, got ${shown(pool)}`);
   }
+  const others = given(checkObject('options', options), QUEUE_OPTIONS as Known<ThrottleOptions>);
   if (typeof limiter === 'object' && limiter !== null && !isLimiter(limiter)) {
-    return new ThrottledPool(pool, { ...options, ...limiter }, started);
+    return new ThrottledPool(pool, { ...others, ...given(limiter, QUEUE_OPTIONS) }, started);
   }
-  const given = { ...checkObject('options', options), limiter: limiter as TaskLimiter };
-  return new ThrottledPool(pool, given, started);
+  return new ThrottledPool(pool, { ...others, limiter: limiter as TaskLimiter }, started);
 }

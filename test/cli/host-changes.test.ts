@@ -54,6 +54,20 @@ test('block refuses a key, of any type, and reset ends that', async () => {
   );
 });
 
+test('reset fills what is limited of buckets that are unlimited', async () => {
+  const unlimited = { rate: Number.POSITIVE_INFINITY, burst: Number.POSITIVE_INFINITY };
+  const options = { limits: [unlimited, { rate: 1e-6, burst: 50 }] };
+  const path = regionWith((region) => {
+    TokenBucket.open(region, 'api', unlimited);
+    LimitSet.open(region, 'set', options).charge(60);
+  });
+  expect(await host('reset', path, 'api')).toMatchObject({ code: 0 });
+  expect((await host('reset', path, 'set')).stdout).toBe(
+    'set (limit-set)\n  tokens  -10 -> full\n',
+  );
+  inRegion(path, (region) => expect(LimitSet.open(region, 'set', options).available()).toBe(50));
+});
+
 test('reset fills a bucket without keys, and ends its debt', async () => {
   const slow = { rate: 1e-6, burst: 100 };
   const path = regionWith((region) => {

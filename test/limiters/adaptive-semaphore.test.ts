@@ -256,7 +256,10 @@ describe('run tells a semaphore that adapts how a call ended', () => {
     await fail(() => {
       throw new Error('in outcomeOf');
     });
+    // As of an async function.
+    await fail(() => Promise.resolve('dropped') as unknown as CallOutcome);
     expect(semaphore.adaptation?.dropped).toBe(0);
+    expect(semaphore.inUse()).toBe(0);
     await fail(() => 'dropped');
     expect(semaphore.adaptation?.dropped).toBe(1);
     expect(semaphore.inUse()).toBe(0);

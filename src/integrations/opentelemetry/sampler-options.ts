@@ -101,13 +101,14 @@ const OPERATIONS = 1000;
 const MINIMUM_SECONDS = 10;
 
 /** @throws RangeError, TypeError naming the parameter, its range and its value. */
-export function burstOf(rate: number, burst: number | undefined): number {
-  return checkNumber('burst', burst ?? Math.max(rate, LEAST_BURST), BURST);
+export function burstOf(rate: number, burst = Math.max(rate, LEAST_BURST)): number {
+  return checkNumber('burst', burst, BURST);
 }
 
 export function minimumLimit(minimum: number, minimumBurst: number | undefined): SpanLimit {
   checkNumber('minimum', minimum, { min: 1e-6, max: 4e9 });
-  const burst = minimumBurst ?? Math.max(1, minimum * MINIMUM_SECONDS);
+  const usual = Math.max(1, minimum * MINIMUM_SECONDS);
+  const burst = minimumBurst === undefined ? usual : minimumBurst;
   return { rate: minimum, burst: checkNumber('minimumBurst', burst, { min: 1 }) };
 }
 
@@ -123,7 +124,8 @@ export function minimumOf({
     }
     return undefined;
   }
-  return { ...minimumLimit(minimum, minimumBurst), capacity: operations ?? OPERATIONS };
+  const capacity = operations === undefined ? OPERATIONS : operations;
+  return { ...minimumLimit(minimum, minimumBurst), capacity };
 }
 
 /** A checked change: the limit and the minimum in force with it. */

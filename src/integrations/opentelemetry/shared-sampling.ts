@@ -132,7 +132,8 @@ export class SharedSampling {
 
   static create(options: SamplerOptions, policy?: Policy): SharedSampling {
     const { rate, region = Region.over(memoryOf({})), clock, kernel } = options;
-    const smoothingMs = checkSmoothing(options.smoothingMs ?? 1000);
+    const { smoothingMs: smoothing = 1000 } = options;
+    const smoothingMs = checkSmoothing(smoothing);
     const limit = { rate, burst: burstOf(rate, options.burst) };
     const minimum = minimumOf(options);
     const chosen = {

@@ -104,7 +104,8 @@ function numberOf(options: DriveOptions, field: keyof DriveOptions, usual?: numb
   const range: NumberRange = value !== undefined && 'range' in value ? value.range : DURATIONS;
   const { min, max, integer = false, orNone } = range;
   const bounds = { min: orNone ? 0 : min, max, integer };
-  return checkNumber(field, options[field] ?? usual ?? always, bounds);
+  const { [field]: given = usual ?? always } = options;
+  return checkNumber(field, given, bounds);
 }
 
 /** When calls come due. A list of instants also says the rate and, by default, the length. */

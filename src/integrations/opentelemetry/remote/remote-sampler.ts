@@ -1,5 +1,5 @@
 import { diag } from '@opentelemetry/api';
-import { checkOptions } from '../../../known-options.ts';
+import { checkOptions, given } from '../../../known-options.ts';
 import { checkFunction, checkMade } from '../../../options.ts';
 import { ConsistentDecisions } from '../consistent-sampler.ts';
 import { burstOf, minimumLimit } from '../sampler-options.ts';
@@ -118,7 +118,8 @@ export class RemoteSampler extends ConsistentDecisions {
     const board = StrategyBoard.create(settings.maxBytes);
     const initial: Strategy = { probability: initialOf(options), minimum: 0, operations: [] };
     board.write(JSON.stringify(initial));
-    const limits = { ...options, rate, burst, minimum: NO_MINIMUM };
+    const others = given(options, ALL_REMOTE_OPTIONS);
+    const limits = { ...others, rate, burst, minimum: NO_MINIMUM };
     const sampling = SharedSampling.create(limits, new StrategyPolicy(board));
     return new RemoteSampler({ board, sampling, settings }, options);
   }
