@@ -1,4 +1,3 @@
-import { EventEmitter } from 'node:events';
 import { expect, it } from 'vitest';
 import { throttle } from '../../src/integrations/piscina.ts';
 import { checkGuarantee } from '../../src/load/judge/guarantee.ts';
@@ -73,20 +72,6 @@ it('takes no tokens ahead while all threads are busy', async () => {
   await Promise.all(tasks);
 });
 
-// docs/integrations.md: "A task takes its token when a thread is free, in order"
-it('starts tasks in order of arrival, and removes its abort listeners', async () => {
-  const { bucket, clock, paced } = throttledScene();
-  const emitter = new EventEmitter();
-  await paced.run(NOTHING);
-  const first = paced.run(NOTHING, { signal: emitter });
-  await until(() => bucket.balance() === -1);
-  clock.advance(5); // the first task has its token, and one more is available
-  const second = paced.run(NOTHING);
-  expect(paced.stats()).toMatchObject({ running: 2, waiting: 0 });
-  expect(await Promise.all([first, second])).toHaveLength(2);
-  expect(emitter.listenerCount('abort')).toBe(0);
-});
-
 it('uses all threads of a pool that grows, shrinks and grows again', async () => {
   const { clock, pool, paced } = throttledScene({ burst: 4, minThreads: 1, idleTimeout: 1 });
   const meet = async () => {
@@ -121,18 +106,6 @@ it('limits several pools by one limiter', async () => {
   expect(await Promise.all(tasks)).toHaveLength(6);
 });
 
-it('also works in reverse: tasks wait for the shared limiter in their worker', async () => {
-  const { clock, bucket, pool } = throttledScene({ burst: 2 });
-  const tasks = Array.from({ length: 6 }, () => pool.run({ does: 'waits' }));
-  await until(() => bucket.balance() === -4);
-  for (let ms = 1; ms <= 4; ms++) {
-    clock.advance(1);
-    await until(() => pool.completed === 2 + ms);
-  }
-  const started = await Promise.all(tasks);
-  expect(started.map(({ atUs }) => atUs / 1000).sort()).toEqual([0, 0, 1, 2, 3, 4]);
-});
-
 it('names the invalid argument', async () => {
   const { pool, bucket, paced } = throttledScene();
   // biome-ignore lint/suspicious/noExplicitAny: wrong on purpose
@@ -159,13 +132,6 @@ it('names the invalid argument', async () => {
 });
 
 const TIMEOUT = { code: 'ERR_RATE_LIMIT_TIMEOUT' };
-
-it('starts a task now or not at all if none may wait', async () => {
-  const { paced } = throttledScene({ burst: 2, maxQueue: 0 });
-  const tasks = [paced.run(NOTHING), paced.run(NOTHING)];
-  await expect(paced.run(NOTHING)).rejects.toMatchObject({ code: 'ERR_QUEUE_FULL' });
-  expect(await Promise.all(tasks)).toHaveLength(2);
-});
 
 it('refuses a task that got no thread in time, without taking a token', async () => {
   const { clock, bucket, paced } = throttledScene({ burst: 10, timeoutMs: 5 });

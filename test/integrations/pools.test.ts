@@ -16,6 +16,7 @@ const NOTHING: PoolTask = { does: 'nothing' };
 const CLOSED = { name: 'RateLimitError', code: 'ERR_THROTTLE_CLOSED' };
 
 describe.each(POOLS)('a throttled $name', ({ name, create }) => {
+  // docs/integrations.md: "A task takes its token when a thread is free, in order"
   it('starts tasks when their tokens are due, in order', async () => {
     const { clock, limiter } = bucketOf(1000, 1);
     const paced = create().throttle(limiter);

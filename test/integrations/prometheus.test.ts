@@ -1,21 +1,9 @@
-import { Piscina } from 'piscina';
 import { register as globalRegistry, Registry } from 'prom-client';
-import { expect, it, onTestFinished, vi } from 'vitest';
-import {
-  FixedWindow,
-  HandleError,
-  LeakyBucket,
-  Region,
-  Semaphore,
-  TokenBucket,
-} from '../../src/index.ts';
+import { expect, it, vi } from 'vitest';
+import { FixedWindow, HandleError, LeakyBucket, Semaphore, TokenBucket } from '../../src/index.ts';
 import { SERIES } from '../../src/integrations/metrics/series.ts';
-import { ConsistentRateLimitingSampler } from '../../src/integrations/opentelemetry.ts';
 import { LimiterMetrics } from '../../src/integrations/prometheus.ts';
 import { KeyedTokenBucket } from '../../src/keyed.ts';
-import { throttled } from '../../src/throttle.ts';
-import { compiled } from '../support/crew.ts';
-import { EXEC_ARGV } from '../support/throttled.ts';
 import { scene, scraped } from './scrape.ts';
 
 it('exports the counters and the state of a bucket', async () => {
@@ -94,28 +82,6 @@ it('exports values that only grow as counters, and the others as gauges', async 
   expect(text.match(/^# HELP zerotime_\w+ [A-Z].*\.$/gm)).toHaveLength(types.length);
 });
 
-it('exports the counts of all threads', async () => {
-  const { register, metrics, clock } = scene();
-  const bucket = TokenBucket.create({ rate: 1000, burst: 500, clock, stats: true });
-  metrics.add('pool', bucket);
-  const pool = new Piscina({
-    filename: compiled('piscina-task').href,
-    execArgv: EXEC_ARGV,
-    minThreads: 4,
-    maxThreads: 4,
-    workerData: { bucket: bucket.handle },
-  });
-  onTestFinished(() => pool.destroy());
-  await Promise.all(Array.from({ length: 16 }, () => pool.run(100)));
-  expect(await scraped(register)).toEqual(
-    expect.arrayContaining([
-      'zerotime_calls_total{limiter="pool"} 1600',
-      'zerotime_admitted_tokens_total{limiter="pool"} 500',
-      'zerotime_refused_calls_total{limiter="pool"} 1100',
-    ]),
-  );
-});
-
 it('exports limiters of all kinds under their label, and removes them', async () => {
   const { register, metrics, clock } = scene();
   const leaky = LeakyBucket.create({ rate: 2, clock, stats: true });
@@ -163,47 +129,6 @@ it('exports the readings of a semaphore that adapts', async () => {
     ]),
   );
   expect(lines.filter((line) => /(latency|dropped).*fixed/.test(line))).toEqual([]);
-});
-
-it('exports permits, the calls of a throttled function, and a sampler', async () => {
-  const { register, metrics, clock } = scene();
-  const permits = Semaphore.create({ permits: 3, clock, stats: true });
-  const half = throttled((n: number) => n / 2, { semaphore: permits });
-  const sampler = ConsistentRateLimitingSampler.create({ rate: 10, clock });
-  metrics.add('permits', permits);
-  metrics.add('half', half);
-  metrics.add('traces', sampler);
-  expect(await half(2)).toBe(1);
-  expect(permits.tryAcquire(2)).toBeDefined();
-  expect(await scraped(register)).toEqual(
-    expect.arrayContaining([
-      'zerotime_permits{limiter="permits"} 3',
-      'zerotime_permits_in_use{limiter="permits"} 2',
-      'zerotime_completed_calls_total{limiter="half"} 1',
-      'zerotime_running_calls{limiter="half"} 0',
-      'zerotime_longest_wait_seconds{limiter="half"} 0',
-      'zerotime_sampler_refused_spans_total{limiter="traces"} 0',
-      'zerotime_sampler_arrivals_per_second{limiter="traces"} 0',
-      'zerotime_sampler_probability{limiter="traces"} 1',
-    ]),
-  );
-});
-
-it('reports a limiter whose memory is damaged, and goes on with the others', async () => {
-  const { register, metrics, clock } = scene();
-  const limits = { rate: 100, burst: 10, clock, stats: true };
-  const sound = TokenBucket.create(limits);
-  const region = Region.create();
-  const damaged = TokenBucket.create({ ...limits, region });
-  metrics.add('sound', sound);
-  metrics.add('damaged', damaged);
-  const { offset } = damaged.handle;
-  region.i32.fill(-1, offset / 4, offset / 4 + 128);
-  const lines = await scraped(register);
-  expect(lines.filter((line) => line.includes('"damaged"'))).toEqual([
-    'zerotime_damaged{limiter="damaged"} 1',
-  ]);
-  expect(lines).toContain('zerotime_calls_total{limiter="sound"} 0');
 });
 
 it('counts a table of keys once per scrape for all metrics', async () => {

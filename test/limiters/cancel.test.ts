@@ -1,12 +1,8 @@
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { KeyedLimitSet, ManualClock, type Reservation, TokenBucket } from '../../src/index.ts';
 import { BUCKET } from '../../src/memory/layout.ts';
-import { mostBeyond } from '../oracle/bound.ts';
 import { claimRecords } from '../support/cell.ts';
 import { PROMISING, type Promising } from '../support/promising.ts';
-import { expectSame } from '../support/quick.ts';
-import { SEED } from '../support/random.ts';
 
 function reserved(bucket: Promising, n: number): Reservation {
   const reservation = bucket.reserve(n);
@@ -127,14 +123,6 @@ describe('tokens that nobody uses', () => {
 const BURST = 5;
 const RATE = 10;
 
-interface Use {
-  readonly takenUs: number;
-  readonly n: number;
-  /** When it was used, or returned. */
-  atUs: number;
-  isReturned: boolean;
-}
-
 /** Whether a reservation can be cancelled after a return: while others wait, and if nobody does. */
 const CANCELS: readonly (readonly [string, boolean, boolean])[] = [
   ['TokenBucket', true, false],
@@ -192,16 +180,6 @@ describe.each(['wasm', 'atomics'] as const)('returned tokens, with kernel %s,', 
     expect(await wait).toEqual({ waitedMs: 0 });
   });
 
-  test('let two act at one instant no more: rate 1, burst 1, take, reserve, return', () => {
-    const clock = ManualClock.create();
-    const bucket = TokenBucket.create({ rate: 1, burst: 1, clock, kernel });
-    bucket.tryConsume();
-    const first = bucket.reserve();
-    bucket.returnTokens(1);
-    const second = bucket.reserve();
-    expect([first?.dueUs, second?.dueUs]).toEqual([0, 1_000_000]);
-  });
-
   test('go to later callers if terminated threads hold every record', () => {
     const clock = ManualClock.create();
     const bucket = TokenBucket.create({ rate: 1, burst: 5, clock, kernel });
@@ -216,18 +194,6 @@ describe.each(['wasm', 'atomics'] as const)('returned tokens, with kernel %s,', 
     expect(bucket.balance()).toBe(2);
   });
 
-  test('do not keep the latest reservation from being cancelled', () => {
-    const clock = ManualClock.create();
-    const bucket = TokenBucket.create({ rate: 1, burst: 5, clock, kernel });
-    bucket.tryConsume(5);
-    const [first, latest] = [bucket.reserve(2), bucket.reserve(2)];
-    bucket.returnTokens(1);
-    expect(first?.cancel()).toBe(false);
-    expect(latest?.cancel()).toBe(true);
-    expect(bucket.balance()).toBe(-1);
-    expect(latest?.cancel()).toBe(false);
-  });
-
   test('leave the stock of a lease where it is', () => {
     const clock = ManualClock.create();
     const bucket = TokenBucket.create({ rate: 1, burst: 20, clock, kernel });
@@ -240,59 +206,5 @@ describe.each(['wasm', 'atomics'] as const)('returned tokens, with kernel %s,', 
     bucket.reconfigure({ rate: 2 });
     expect(lease.tryConsume()).toBe(false);
     expect(lease.stock).toBe(0);
-  });
-
-  test('keep the bound for used tokens, except for those taken before the interval', () => {
-    const step = fc.record({
-      ms: fc.constantFrom(0, 0, 10, 100, 350),
-      n: fc.integer({ min: 1, max: BURST }),
-      what: fc.constantFrom('reserve', 'reserve', 'take', 'return'),
-    });
-    const property = fc.property(fc.array(step, { maxLength: 80, size: 'max' }), (steps) => {
-      const clock = ManualClock.create();
-      const bucket = TokenBucket.create({ rate: RATE, burst: BURST, clock, kernel });
-      const uses: Use[] = [];
-      const waiting: { readonly use: Use; readonly reservation: Reservation }[] = [];
-      const advanceTo = (us: number) => {
-        for (let next = waiting[0]; next !== undefined; next = waiting[0]) {
-          const { dueUs } = next.reservation;
-          for (const { reservation } of waiting) {
-            expectSame(reservation.dueUs >= dueUs, true);
-          }
-          if (dueUs > us) break;
-          next.use.atUs = Math.max(dueUs, clock.now());
-          clock.set(next.use.atUs / 1000);
-          waiting.shift();
-        }
-        clock.set(Math.max(us, clock.now()) / 1000);
-      };
-      for (const { ms, n, what } of steps) {
-        advanceTo(clock.now() + ms * 1000);
-        const nowUs = clock.now();
-        const use = { takenUs: nowUs, n, atUs: nowUs, isReturned: false };
-        if (what === 'take' && bucket.tryConsume(n)) uses.push(use);
-        if (what === 'reserve') {
-          const reservation = bucket.reserve(n);
-          if (reservation === undefined) throw new Error('refused');
-          uses.push(use);
-          if (reservation.waitMs > 0) waiting.push({ use, reservation });
-        }
-        if (what !== 'return') continue;
-        const unused = uses.findLast(
-          (one) => !one.isReturned && waiting.every(({ use }) => use !== one),
-        );
-        if (unused === undefined) continue;
-        unused.isReturned = true;
-        unused.atUs = nowUs;
-        bucket.returnTokens(unused.n);
-      }
-      advanceTo(clock.now() + 1e9);
-      expect(waiting).toEqual([]);
-      const used = uses.filter(({ isReturned }) => !isReturned);
-      const returned = uses.filter(({ isReturned }) => isReturned);
-      const { beyond, text } = mostBeyond(used, [{ atUs: 0, rate: RATE }], returned);
-      expect(beyond, text).toBeLessThanOrEqual(BURST + 1e-6);
-    });
-    fc.assert(property, { seed: SEED, numRuns: 200 });
   });
 });

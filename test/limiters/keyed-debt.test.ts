@@ -1,11 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import {
-  KeyedFixedWindow,
-  KeyedLimitSet,
-  KeyedTokenBucket,
-  ManualClock,
-  Region,
-} from '../../src/index.ts';
+import { KeyedFixedWindow, KeyedTokenBucket, ManualClock, Region } from '../../src/index.ts';
 import { hasFired } from '../../src/memory/event.ts';
 
 describe.each(['wasm', 'atomics'] as const)('a key, with kernel %s,', (kernel) => {
@@ -59,28 +53,6 @@ describe.each(['wasm', 'atomics'] as const)('a key, with kernel %s,', (kernel) =
     expect(table.for('bob').settle(1, 2)).toBe(0);
     expect(table.balance('bob')).toBe(3);
   });
-
-  test.each(['one limit', 'two limits'])(
-    'stays blocked if a reservation is cancelled: %s',
-    (limits) => {
-      const clock = ManualClock.create();
-      const limit = { rate: 10, burst: 5 };
-      const table =
-        limits === 'one limit'
-          ? KeyedTokenBucket.create({ ...limit, capacity: 100, clock, kernel })
-          : KeyedLimitSet.create({ limits: [limit, limit], capacity: 100, clock, kernel });
-      table.consumeOrDrain('ann', 5);
-      const reservation = table.reserve('ann', 3);
-      table.block('ann', 1000);
-      expect(reservation?.cancel()).toBe(false);
-      expect(table.timeUntil('ann', 1)).toBeCloseTo(1100);
-      // A block that changes nothing, because the debt is longer, keeps nobody from cancelling.
-      const later = table.reserve('ann', 4);
-      table.block('ann', 100);
-      expect(later?.cancel()).toBe(true);
-      expect(table.timeUntil('ann', 1)).toBeCloseTo(1100);
-    },
-  );
 
   test.each([
     [2.8e6, 1e11],

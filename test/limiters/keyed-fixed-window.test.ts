@@ -103,22 +103,6 @@ test.each(['wasm', 'atomics'] as const)(
   },
 );
 
-test('windows that a charge uses up stay so under another tier, and the rest of the last one', () => {
-  const clock = ManualClock.create();
-  const tiers = { pro: { limit: 100 } };
-  const options = { limit: 10, intervalMs: INTERVAL_MS, tiers, capacity: 10, clock };
-  const made = KeyedFixedWindow.create(options);
-  const pro = { tier: 'pro' };
-  made.charge('ann', 250, pro);
-  expect(made.timeUntil('ann', 1)).toBeCloseTo(3 * INTERVAL_MS);
-  expect(made.timeUntil('ann', 50, pro)).toBeCloseTo(2 * INTERVAL_MS);
-  // More than 10 of the third window are used, so the charge begins with the fourth.
-  expect(made.charge('ann', 1)).toBeCloseTo(3 * INTERVAL_MS);
-  expect(made.timeUntil('ann', 9)).toBeCloseTo(3 * INTERVAL_MS);
-  made.charge('ben', 25);
-  expect(made.timeUntil('ben', 95, pro)).toBeCloseTo(2 * INTERVAL_MS);
-});
-
 test('the longest block of the longest window ends, and a clock without a reading admits nothing new', () => {
   let nowUs = 0;
   const system = ManualClock.create();

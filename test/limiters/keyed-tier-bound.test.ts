@@ -141,18 +141,3 @@ test('a key that changes tiers is admitted at most the largest burst, and the ra
   }
   expect(promises).toBeGreaterThan(100);
 });
-
-test('what a promise leaves used stays used under a tier with a smaller burst', () => {
-  const clock = ManualClock.create();
-  const tiers = { pro: { rate: 5, burst: 5 } };
-  const table = KeyedTokenBucket.create({ rate: 20, burst: 1, tiers, capacity: 8, clock });
-  const pro = table.for('ann', { tier: 'pro' });
-  expect(pro.tryConsume(5)).toBe(true);
-  expect(pro.reserve(5)?.waitMs).toBe(1000);
-  // At 1000 ms, 5 tokens are used, where this tier has 1: it owes 4, at 20 a second, and one more.
-  expect(table.charge('ann', 1)).toBe(1250);
-  clock.advance(1000);
-  expect(pro.available()).toBe(0);
-  clock.advance(250);
-  expect(pro.available()).toBe(4);
-});

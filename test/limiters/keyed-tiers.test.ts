@@ -139,31 +139,6 @@ describe.each(KERNELS)('a change of the limits of a table (%s)', (kernel) => {
     await Promise.all(waits);
   });
 
-  test('a block holds for every tier, and a change does not end it', () => {
-    const options = base();
-    const tiers = { pro: { rate: 20, burst: 100 } };
-    const made = KeyedTokenBucket.create({ rate: 1, burst: 10, tiers, ...options });
-    made.tryConsume('ann', 50, { tier: 'pro' });
-    made.block('ann', 60_000);
-    expect(made.timeUntil('ann', 1, { tier: 'pro' })).toBe(60_050);
-    expect(made.block('ann', 60_000)).toBe(true);
-    expect(made.timeUntil('ann', 1, { tier: 'pro' })).toBe(60_050);
-    options.clock.advance(60_000);
-    expect(made.balance('ann', { tier: 'pro' })).toBe(0);
-  });
-
-  test('what was used stays used behind the debt under a fast tier with a small burst', () => {
-    const tiers = { fast: { rate: 20, burst: 5 }, slow: { rate: 1, burst: 20 } };
-    const options = base();
-    const made = KeyedTokenBucket.create({ rate: 1, burst: 20, tiers, ...options });
-    made.consumeOrDrain('ann', 20);
-    // 21 tokens are used, and 16 of them are a debt of 800 ms under this tier.
-    expect(made.charge('ann', 1, { tier: 'fast' })).toBe(800);
-    made.charge('ann', 1, { tier: 'slow' });
-    options.clock.advance(800);
-    expect(made.balance('ann', { tier: 'slow' })).toBeCloseTo(-1.2);
-  });
-
   test('keys without a place share a bucket that follows every change', () => {
     const options = { ...base(), capacity: 1 };
     const made = KeyedTokenBucket.create({ rate: 1, burst: 10, ...options });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type KernelName, KeyedLimitSet, LimitSet, ManualClock } from '../../src/index.ts';
+import { type KernelName, LimitSet, ManualClock } from '../../src/index.ts';
 
 // Changes of several limits while tokens are promised that writing the proof has found: see
 // docs/algorithms-limit-sets.md.
@@ -121,51 +121,3 @@ describe.each(KERNELS)(
     });
   },
 );
-
-describe.each(KERNELS)('a paused key of a KeyedLimitSet (%s)', (kernel) => {
-  const limits = [
-    { rate: 10, burst: 4 },
-    { rate: 20, burst: 8 },
-  ];
-  const make = () => {
-    const clock = ManualClock.create();
-    const keys = KeyedLimitSet.create({ limits, capacity: 16, clock, kernel });
-    return { clock, keys };
-  };
-  const pause = { limits: [{ rate: 0 }, {}] };
-
-  test('admits what it holds, also as a new key, and then nothing', () => {
-    const { clock, keys } = make();
-    keys.consumeOrDrain('ann', 3);
-    keys.reconfigure(pause);
-    clock.advance(1e9);
-    expect(keys.consumeOrDrain('ann', 9)).toBe(1);
-    expect(keys.tryConsume('ann')).toBe(false);
-    expect(keys.acquire('ann', 1, 1e12)).toBe(-1);
-    expect(keys.decide('ann')).toMatchObject({ allowed: false, retryAfterMs: Infinity });
-    expect(keys.timeUntil('ann', 1)).toBe(Number.POSITIVE_INFINITY);
-    expect(keys.consumeOrDrain('bob', 9)).toBe(4);
-    keys.returnTokens('bob', 1);
-    expect(keys.balance('bob')).toBe(1);
-    // Nothing has arrived meanwhile.
-    keys.reconfigure({ limits: [{ rate: 10 }, {}] });
-    expect(keys.tryConsume('ann')).toBe(false);
-    clock.advance(100);
-    expect(keys.consumeOrDrain('ann', 9)).toBe(1);
-  });
-
-  test('keeps the places of its callers', async () => {
-    const { clock, keys } = make();
-    keys.consumeOrDrain('ann', 9);
-    const first = keys.for('ann').reserve(2);
-    clock.advance(100);
-    keys.reconfigure(pause);
-    const second = keys.for('ann').reserve(1);
-    expect([first?.dueUs, second?.dueUs]).toEqual([Infinity, Infinity]);
-    clock.advance(1e6);
-    keys.reconfigure({ limits: [{ rate: 5 }, {}] });
-    const resumedUs = clock.now();
-    expect(first?.dueUs).toBe(resumedUs + 200_000);
-    expect(second?.dueUs).toBe(resumedUs + 400_000);
-  });
-});

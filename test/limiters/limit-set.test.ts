@@ -19,7 +19,6 @@ import {
   setSlotsAt,
 } from '../../src/memory/layout.ts';
 import { claimRecords, slotsOf } from '../support/cell.ts';
-import { settled } from '../support/settled.ts';
 
 const PLACES = freePlaces(0);
 
@@ -220,32 +219,6 @@ describe('options', () => {
 });
 
 describe('waits', () => {
-  // docs/guide.md: "All features of a bucket work: waits in order"
-  test('are served in order, at the rate of the limit that they wait for, and keep their places', async () => {
-    const clock = ManualClock.create();
-    const limits = [
-      { rate: 100, burst: 5 },
-      { rate: 10, burst: 5 },
-    ];
-    const bucket = LimitSet.create({ limits, clock });
-    bucket.tryConsume(5);
-    const woken: number[] = [];
-    const waits = Array.from({ length: 10 }, (_, i) => bucket.wait().then(() => woken.push(i)));
-    clock.advance(200);
-    await Promise.all(waits.slice(0, 2));
-    expect(woken).toEqual([0, 1]);
-    // The 8 that wait, and the 5 that the burst allowed before them, follow at 100 a second.
-    bucket.reconfigure({ limits: [{}, { rate: 1000, burst: 50 }] });
-    clock.advance(59);
-    await settled();
-    expect(woken).toEqual([0, 1]);
-    clock.advance(1);
-    await waits[2];
-    clock.advance(70);
-    await Promise.all(waits);
-    expect(woken).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
-  });
-
   // docs/guide.md: "All features of a bucket work: waits in order"
   test('a lease spends from all limits', () => {
     const clock = ManualClock.create();

@@ -30,22 +30,6 @@ const NAMES = ['a', 'b', 'c', 'd', 'e'];
 const PLACES = [0, 1, 2, 3, 4];
 
 describe.each(Object.entries(PACED))('the line of a %s', (_, make) => {
-  it('serves callers in order, and says how long each has waited', async () => {
-    const diary = new Diary(make);
-    for (const name of NAMES) diary.wait(name);
-    expect(diary.limiter.waiting).toBe(5);
-    await diary.until(60);
-    expect(diary.events).toEqual([
-      '10: a waited 10',
-      '20: b waited 20',
-      '30: c waited 30',
-      '40: d waited 40',
-      '50: e waited 50',
-    ]);
-    expect(diary.limiter.waiting).toBe(0);
-    expect(await diary.limiter.wait()).toEqual({ waitedMs: 0 });
-  });
-
   it.each(PLACES)('closes up when the caller at place %i aborts', async (place) => {
     const diary = new Diary(make);
     const controller = new AbortController();

@@ -47,42 +47,6 @@ describe.each(['wasm', 'atomics'] as const)('rate 0, with kernel %s,', (kernel) 
     expect(() => made({ rate: 0, burst: 1e20 })).toThrow(/^burst must be at most/);
   });
 
-  test('holds callers in their places until a rate returns', async () => {
-    const { clock, bucket } = made({ rate: 10, burst: 5 });
-    bucket.tryConsume(5);
-    const order: string[] = [];
-    const wait = (name: string, n: number) => bucket.wait(n).then(() => order.push(name));
-    const waits = [wait('a', 1), wait('b', 2)];
-    clock.advance(50);
-    bucket.reconfigure({ rate: 0 });
-    waits.push(wait('c', 1));
-    clock.advance(1e8);
-    await new Promise(setImmediate);
-    expect(order).toEqual([]);
-    expect(bucket.balance()).toBe(-3.5);
-    bucket.reconfigure({ rate: 5 });
-    clock.advance(100);
-    await waits[0];
-    expect(order).toEqual(['a']);
-    clock.advance(400);
-    await waits[1];
-    expect(order).toEqual(['a', 'b']);
-    clock.advance(200);
-    await Promise.all(waits);
-    expect(bucket.balance()).toBe(0);
-  });
-
-  test('makes reservations due at no known instant', () => {
-    const { clock, bucket } = made({ rate: 0, burst: 2, initial: 0 });
-    const reservation = bucket.reserve(2);
-    expect(reservation).toMatchObject({ waitMs: Number.POSITIVE_INFINITY });
-    expect(reservation?.dueUs).toBe(Number.POSITIVE_INFINITY);
-    expect(bucket.acquire(1)).toBe(Number.POSITIVE_INFINITY);
-    clock.advance(1000);
-    bucket.reconfigure({ rate: 4 });
-    expect(reservation?.dueUs).toBe(1_500_000);
-  });
-
   test('fails a new wait with a timeout at once, and an earlier one at its deadline', async () => {
     const { clock, bucket } = made({ rate: 10, burst: 5 });
     bucket.tryConsume(5);
@@ -94,30 +58,6 @@ describe.each(['wasm', 'atomics'] as const)('rate 0, with kernel %s,', (kernel) 
     bucket.reconfigure({ rate: 10 });
     clock.advance(200);
     expect(bucket.waitSync(1)).toBe(true);
-  });
-
-  test('gives up a wait without a timeout by its signal', async () => {
-    const { bucket } = made({ rate: 0, burst: 1, initial: 0 });
-    const stop = new AbortController();
-    const wait = bucket.wait(1, { signal: stop.signal });
-    stop.abort(new Error('enough'));
-    await expect(wait).rejects.toThrow('enough');
-    expect(bucket.balance()).toBe(0);
-  });
-
-  test('keeps tokens and debt, however often the bucket pauses', () => {
-    const { clock, bucket } = made({ rate: 8, burst: 10 });
-    bucket.tryConsume(7);
-    for (let i = 0; i < 20; i++) {
-      bucket.reconfigure({ rate: 0 });
-      clock.advance(12_345);
-      bucket.reconfigure({ rate: 8 });
-    }
-    expect(bucket.balance()).toBe(3);
-    bucket.acquire(10);
-    bucket.reconfigure({ rate: 0 });
-    bucket.reconfigure({ burst: 20 });
-    expect([bucket.rate, bucket.burst, bucket.balance()]).toEqual([0, 20, -7]);
   });
 
   test('pauses a bucket with a quantum, and one without a limit', () => {

@@ -5,7 +5,7 @@ import { Gate } from '../support/gate.ts';
 
 /** What a task does before it returns its start. */
 export interface ThrottledTask {
-  readonly does: 'nothing' | 'meets' | 'waits';
+  readonly does: 'nothing' | 'meets';
   /** A task that `meets` arrives here and waits for `arrivals`. */
   readonly gate?: SharedArrayBuffer;
   readonly arrivals?: number;
@@ -20,7 +20,6 @@ export interface Started {
 const limiter = attach((workerData as { limiter: LimiterHandle<'token-bucket'> }).limiter);
 
 export default async function task({ does, gate, arrivals = 0 }: ThrottledTask): Promise<Started> {
-  if (does === 'waits') await limiter.wait();
   const atUs = limiter.clock.now();
   if (does === 'meets') {
     const place = new Gate(gate);

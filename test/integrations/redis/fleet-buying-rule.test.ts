@@ -34,18 +34,6 @@ function started(terms = TERMS): Process {
 }
 
 describe('the buying rule', () => {
-  test('starts with the minimum stock', () => {
-    expect(new Process().look()).toMatchObject({ buy: 10, isQuiet: false });
-  });
-
-  test('is quiet without demand', () => {
-    expect(started().look({ ms: 500 })).toMatchObject({ buy: 0, lapse: 0, isQuiet: true });
-  });
-
-  test('replaces the spent part of the minimum stock', () => {
-    expect(started().look({ ms: 20, spend: 1 })).toMatchObject({ buy: 1, isQuiet: false });
-  });
-
   test('refills to five intervals when less than two are left, and not before', () => {
     const process = started();
     process.buy(189);
