@@ -9,7 +9,7 @@ import {
   SlidingWindow,
   TokenBucket,
 } from '../../src/index.ts';
-import { Diary } from '../support/lines.ts';
+import { diaryOf } from '../support/lines.ts';
 import { settled } from '../support/settled.ts';
 
 function emptied(limiter: Limiter): Limiter {
@@ -31,7 +31,7 @@ const PLACES = [0, 1, 2, 3, 4];
 
 describe.each(Object.entries(PACED))('the line of a %s', (_, make) => {
   it.each(PLACES)('closes up when the caller at place %i aborts', async (place) => {
-    const diary = new Diary(make);
+    const diary = diaryOf(make);
     const controller = new AbortController();
     const { signal } = controller;
     for (const [i, name] of NAMES.entries()) diary.wait(name, i === place ? { signal } : {});
@@ -50,7 +50,7 @@ describe.each(Object.entries(PACED))('the line of a %s', (_, make) => {
   });
 
   it.each(PLACES)('lets the caller at place %i go on time', async (place) => {
-    const diary = new Diary(make);
+    const diary = diaryOf(make);
     for (const [i, name] of NAMES.entries()) {
       diary.wait(name, i === place ? { timeoutMs: 15 } : {});
     }
@@ -67,7 +67,7 @@ describe.each(Object.entries(PACED))('the line of a %s', (_, make) => {
   });
 
   it('sends a caller who waits again to the back', async () => {
-    const diary = new Diary(make);
+    const diary = diaryOf(make);
     const again = diary.limiter.wait().then(() => diary.wait('again'));
     for (const name of ['b', 'c']) diary.wait(name);
     await diary.until(50);
@@ -76,7 +76,7 @@ describe.each(Object.entries(PACED))('the line of a %s', (_, make) => {
   });
 
   it('is as long as maxWaiting at most, and takes nothing from whom it turns away', async () => {
-    const diary = new Diary(make);
+    const diary = diaryOf(make);
     const options = { maxWaiting: 2 };
     const controller = new AbortController();
     diary.wait('a', { ...options, signal: controller.signal });
@@ -96,7 +96,7 @@ describe.each(Object.entries(PACED))('the line of a %s', (_, make) => {
   });
 
   it('is no place for those who want nothing, too much or it too soon', async () => {
-    const diary = new Diary(make);
+    const diary = diaryOf(make);
     diary.wait('a');
     diary.wait('nothing', {}, 0);
     diary.wait('too much', {}, 2);
@@ -112,7 +112,7 @@ describe.each(Object.entries(PACED))('the line of a %s', (_, make) => {
   });
 
   it('rejects with what a signal throws that cannot name its reason', async () => {
-    const diary = new Diary(make);
+    const diary = diaryOf(make);
     const controller = new AbortController();
     const { signal } = controller;
     Object.defineProperty(signal, 'reason', {
@@ -128,7 +128,7 @@ describe.each(Object.entries(PACED))('the line of a %s', (_, make) => {
   });
 
   it('continues behind a blocking wait, which has its turn first', async () => {
-    const diary = new Diary(make);
+    const diary = diaryOf(make);
     diary.wait('a');
     vi.spyOn(diary.clock, 'sleepSync').mockImplementation((untilUs) => {
       diary.clock.set(untilUs / 1000);
@@ -144,9 +144,7 @@ describe('the line of an allOf', () => {
   it('follows a change of the limit that its head waits for', async () => {
     const clock = ManualClock.create();
     const bucket = TokenBucket.create({ rate: 1, burst: 1, initial: 0, clock });
-    const diary = new Diary(() =>
-      allOf(bucket, TokenBucket.create({ rate: 1e6, burst: 9, clock })),
-    );
+    const diary = diaryOf(() => allOf(bucket, TokenBucket.create({ rate: 1e6, burst: 9, clock })));
     const ended: number[] = [];
     for (let i = 0; i < 3; i++) diary.limiter.wait().then(() => ended.push(clock.nowMs));
     bucket.reconfigure({ rate: 100 });
@@ -240,7 +238,7 @@ describe('a long line', () => {
 
 describe('the head of a line', () => {
   it('is not overtaken by one who wants less, who is served as soon as it leaves', async () => {
-    const diary = new Diary((clock) =>
+    const diary = diaryOf((clock) =>
       allOf(TokenBucket.create({ rate: 1, burst: 5, initial: 2, clock })),
     );
     const controller = new AbortController();

@@ -30,28 +30,6 @@ export const LINES = {
 
 type AnyBucket = TokenBucket | LeakyBucket | LimitSet;
 
-/** Who was served or failed, and when, in order. */
-export function diaryOf(clock: ManualClock, bucket: AnyBucket) {
-  const events: string[] = [];
-  const note = (name: string, what: string) => events.push(`${clock.nowMs}: ${name} ${what}`);
-  return {
-    events,
-    wait(name: string, options?: WaitOptions, n = 1) {
-      bucket.wait(n, options).then(
-        () => note(name, 'served'),
-        (error) => note(name, error?.code ?? String(error)),
-      );
-    },
-    async at(...instants: number[]) {
-      await settled();
-      for (const ms of instants) {
-        clock.set(ms);
-        await settled();
-      }
-    },
-  };
-}
-
 /** Changes the rate, and that of the second limit to twice as much. */
 export function reconfigure(bucket: AnyBucket, rate: number): void {
   if (bucket instanceof LimitSet) bucket.reconfigure({ limits: [{ rate }, { rate: 2 * rate }] });
@@ -64,32 +42,31 @@ export function aborting() {
   return { signal: controller.signal, abort: () => controller.abort('enough') };
 }
 
-/** Who was served or failed, and when, in order. */
-export class Diary {
-  readonly clock = ManualClock.create();
-  readonly limiter: Limiter;
-  readonly events: string[] = [];
-
-  constructor(make: (clock: ManualClock) => Limiter) {
-    this.limiter = make(this.clock);
-  }
-
-  wait(name: string, options?: WaitOptions, n = 1): void {
-    this.limiter.wait(n, options).then(
-      ({ waitedMs }) => this.#note(name, `waited ${waitedMs}`),
-      (error) => this.#note(name, error?.code ?? String(error)),
-    );
-  }
-
-  #note(name: string, what: string): void {
-    this.events.push(`${this.clock.nowMs}: ${name} ${what}`);
-  }
-
-  async until(ms: number): Promise<void> {
+/** Who was served or failed, and when, in order, on a clock of its own. */
+export function diaryOf<L extends Limiter>(make: (clock: ManualClock) => L) {
+  const clock = ManualClock.create();
+  const limiter = make(clock);
+  const events: string[] = [];
+  const note = (name: string, what: string) => events.push(`${clock.nowMs}: ${name} ${what}`);
+  const at = async (...instants: number[]) => {
     await settled();
-    while (this.clock.nowMs < ms) {
-      this.clock.set(Math.min(ms, Math.floor(this.clock.nowMs) + 5));
+    for (const ms of instants) {
+      clock.set(ms);
       await settled();
     }
-  }
+  };
+  return {
+    ...{ clock, limiter, events, at },
+    wait(name: string, options?: WaitOptions, n = 1) {
+      limiter.wait(n, options).then(
+        ({ waitedMs }) => note(name, `waited ${waitedMs}`),
+        (error) => note(name, error?.code ?? String(error)),
+      );
+    },
+    /** In steps of at most 5 ms. */
+    async until(ms: number) {
+      await settled();
+      while (clock.nowMs < ms) await at(Math.min(ms, Math.floor(clock.nowMs) + 5));
+    },
+  };
 }
