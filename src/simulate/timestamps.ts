@@ -16,7 +16,7 @@ interface TimestampFormat {
   read(line: string): Timestamp | undefined;
 }
 
-const COMMON_LOG = /\[(\d\d)\/([A-Z][a-z]{2})\/(\d{4}):(\d\d:\d\d:\d\d) ([+-]\d{4})\]/;
+const COMMON_LOG = /\[(\d\d)\/([A-Z][a-z]{2})\/(\d{4}):(\d\d:\d\d:[0-5]\d) ([+-]\d{4})\]/;
 const ISO = /(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d+))?(?: ?(Z|UTC|[+-]\d\d:?\d\d))?/;
 const NUMBER = /^\s*"?(\d+)(\.\d+)?(?=$|[\s,;"])/;
 

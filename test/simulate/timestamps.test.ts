@@ -56,6 +56,8 @@ describe('a timestamp in a line of text', () => {
 
   it.each([
     '',
+    commonLog('60'),
+    '2016-12-31T23:59:60Z',
     'GET / 200',
     '192.0.2.7 - -',
     '1e3',
