@@ -80,8 +80,8 @@ export class Tiers {
     }
     const byName = new Map(given);
     const values = this.names.map((name) => {
-      const value = byName.get(name) ?? {};
-      return checkOptions(checkObject(`tiers.${name}`, value), known, `tiers.${name}`);
+      const value = byName.get(name);
+      return value === undefined ? {} : checkOptions(value, known, `tiers.${name}`);
     });
     return [own, ...values];
   }

@@ -98,6 +98,12 @@ describe('an invalid tier', () => {
     ['no object', () => withTiers(5), 'tiers must be an object, got 5'],
     ['none', () => withTiers({}), 'tiers must be an object of 1 to 15 limits by name'],
     ['no limit', () => withTiers({ a: 5 }), 'tiers.a must be an object, got 5'],
+    ['null', () => withTiers({ a: null }), 'tiers.a must be an object, got null'],
+    [
+      'a change that is null',
+      () => create(ManualClock.create()).reconfigure({ tiers: { pro: null as never } }),
+      'tiers.pro must be an object, got null',
+    ],
     [
       'no name',
       () => withTiers({ '': {} }),
