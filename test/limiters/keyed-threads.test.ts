@@ -12,7 +12,7 @@ const THREADS = 4;
 /** Of each thread. */
 const CALLS = part(500_000, 50_000);
 /** Compiled calls are so short that on a busy machine two may never overlap in a run. */
-const MOST_RUNS = 50;
+const MOST_RUNS = 500;
 
 type Keyed = KeyedTokenBucket | KeyedLimitSet;
 

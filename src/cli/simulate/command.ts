@@ -90,7 +90,7 @@ export function simulateCommand(): Command {
     )
     .option(
       '--seed <number>',
-      'seed of random arrivals, to repeat a run (default: random)',
+      'seed of random arrivals and service times, to repeat a run (default: random)',
       (text) => parseCount(text, SEEDS),
     )
     .addOption(optionOf('json', OPTION_GROUPS.Results.json))
