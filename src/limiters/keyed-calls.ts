@@ -47,7 +47,8 @@ export abstract class KeyedCalls<
 
   /**
    * Waits until `n` tokens are available for this caller, and takes them. Callers of the same key
-   * are served in order. `maxWaiting` counts the callers of this key.
+   * are served in order, except that a reset of the key may serve those first who need fewer.
+   * `maxWaiting` counts the callers of this key.
    *
    * @throws RateLimitError `ERR_RATE_LIMIT_TIMEOUT` if the wait would exceed `timeoutMs`;
    * `ERR_EXCEEDS_BURST` if `n` tokens can never be granted; `ERR_QUEUE_FULL` if `maxWaiting`

@@ -104,7 +104,7 @@ export abstract class KeyedLimiter<
 
   /**
    * Gives a key its whole limit for every tier, as `for(key).reset()` does: ends a block or debt. Its
-   * waiting callers try again at once.
+   * waiting callers try again at once. Those of other keys wake, too, look, and go on waiting.
    */
   reset(key: Key): void {
     this.of(key).reset();
