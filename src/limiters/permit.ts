@@ -1,6 +1,6 @@
 import { RateLimitError } from '../errors.ts';
 import type { HostedSemaphore, Waiter } from '../kernel/semaphore/host.ts';
-import { checkOptions, given, type Known } from '../known-options.ts';
+import { checkOptions, type Known } from '../known-options.ts';
 import { shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
 import { Adaptation, CALL_OUTCOMES, type CallOutcome } from './adaptation.ts';
@@ -197,8 +197,11 @@ export async function runWithPermit<T>(
   if (typeof action !== 'function') {
     throw new TypeError(`action must be a function, got ${shown(action)}`);
   }
-  const { n, outcomeOf = outcomeOfError, ...waiting } = given(checkOptions(options, RUN), RUN);
+  const known = checkOptions(options, RUN);
+  // Read by name: a rest leaves out what is inherited, and a copy of all takes longer than the permit.
+  const { n, outcomeOf = outcomeOfError, timeoutMs, signal, maxWaiting } = known;
   checkOutcomeOf(outcomeOf);
+  const waiting = { timeoutMs, signal, maxWaiting } as AcquireOptions; // undefined counts as omitted
   const permit = await acquire(n, waiting);
   let result: T;
   try {

@@ -57,7 +57,10 @@ export class WaitingRow<Asked, Answer> extends Row<Waiter<Asked, Answer>> {
   readonly #deadlines: Heap<Waiter<Asked, Answer>>;
   readonly #left: () => void;
 
-  /** `left` is called when callers have left by an abort or a failure. It must not throw if none is left. */
+  /**
+   * `left` is called when callers have left by an abort or a failure. It must not throw if none is
+   * left.
+   */
   constructor(deadlines: Heap<Waiter<Asked, Answer>>, left: () => void) {
     super();
     this.#deadlines = deadlines;

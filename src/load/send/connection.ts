@@ -185,7 +185,9 @@ export class ConnectionPool implements Carriers {
     this.#free = Array.from({ length: connections }, () => new Connection(terms));
   }
 
-  /** Opens the first `count` in advance. One that is not open in time is opened by its first request. */
+  /**
+   * Opens the first `count` in advance. One that is not open in time is opened by its first request.
+   */
   async open(count: number, timeoutMs: number): Promise<void> {
     // The pool is a stack: the last one is used first.
     const first = this.#free.slice(-count);
