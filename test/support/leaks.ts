@@ -45,9 +45,11 @@ export function ownersOf({ handle }: Pick<Semaphore, 'handle'>): number[] {
 }
 
 function leakedPermits(semaphore: Semaphore): string[] {
-  const { permits, waiting } = semaphore;
-  // From here on, this thread has an entry.
+  const { waiting } = semaphore;
+  // From here on, this thread has an entry. The call may change the number of permits: it counts in a
+  // window, and completes one that is due.
   semaphore.tryAcquire()?.release();
+  const { permits } = semaphore;
   const [inUse, available] = [semaphore.inUse(), semaphore.available()];
   const others = ownersOf(semaphore).filter((mark) => mark !== 0).length - 1;
   return [
