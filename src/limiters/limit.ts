@@ -4,7 +4,7 @@ import { checkOptions, given, type Known } from '../known-options.ts';
 import { MAX_LIMITS } from '../memory/layout.ts';
 import { checkChoice, checkNumber, checkObject, shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
-import { ManualClock } from '../time/manual-clock.ts';
+import { ManualReader } from '../time/manual-reader.ts';
 
 /** The largest time value of a `Date`. */
 const MOST_DATE_MS = 8.64e15;
@@ -212,7 +212,7 @@ export function startUs(clock: Clock, { alignToMs, fillIntervalMs }: Grid): numb
     throw new TypeError('alignToMs needs a quantum and fillIntervalMs');
   }
   checkNumber('alignToMs', alignToMs, { min: -MOST_DATE_MS, max: MOST_DATE_MS });
-  const dateMs = clock instanceof ManualClock ? clock.nowMs : Date.now();
+  const dateMs = clock instanceof ManualReader ? nowUs / 1000 : Date.now();
   const sinceMs = (dateMs - alignToMs) % fillIntervalMs;
   return nowUs - (sinceMs < 0 ? sinceMs + fillIntervalMs : sinceMs) * 1000;
 }

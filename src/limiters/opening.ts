@@ -20,7 +20,7 @@ import { type Named, type Names, namesOf, Region } from '../memory/region.ts';
 import { checkChoice, checkFlag, shown } from '../options.ts';
 import { attachClock, clockIn } from '../time/attach-clock.ts';
 import type { Clock, ClockHandle } from '../time/clock.ts';
-import { ManualClock } from '../time/manual-clock.ts';
+import { ManualReader, manualClockAt } from '../time/manual-reader.ts';
 import { sharePreciseTimers } from '../time/precise-timers.ts';
 import { systemClock } from '../time/system-clock.ts';
 import { nameOf } from './refused.ts';
@@ -238,9 +238,9 @@ export function handleOfName<Kind extends string>(
 
 /** The clock of a named limiter, the same one in all processes. */
 function clockOf(region: Region, { name, clock }: Named, asked?: Clock): ClockHandle {
-  const shared = clock === 0 ? undefined : ManualClock.at(region, clock);
+  const shared = clock === 0 ? undefined : new ManualReader(manualClockAt(region, clock));
   if (asked === undefined) return shared?.handle ?? ({ name: 'system' } as const);
-  const isSameClock = asked instanceof ManualClock ? asked.cellIn(region) === clock : clock === 0;
+  const isSameClock = asked instanceof ManualReader ? asked.cellIn(region) === clock : clock === 0;
   if (!isSameClock) throw mismatch(name, 'clock', asked.name, shared?.name ?? 'system');
   return asked.handle;
 }
@@ -251,7 +251,7 @@ function clockOf(region: Region, { name, clock }: Named, asked?: Clock): ClockHa
  * @throws TypeError for a manual clock outside the region, which other processes could not read.
  */
 export function clockCell(region: Region, clock: SharedOptions['clock']): number {
-  if (!(clock instanceof ManualClock)) return 0;
+  if (!(clock instanceof ManualReader)) return 0;
   const cell = clock.cellIn(region);
   if (cell !== undefined) return cell;
   throw new TypeError('the ManualClock of a named limiter must be opened in its region');

@@ -4,7 +4,7 @@ import { Region } from '../memory/region.ts';
 import { isShared } from '../memory/shared-memory.ts';
 import { shown } from '../options.ts';
 import type { BlockingSleepOptions, Clock, ClockHandle, SleepOptions } from './clock.ts';
-import { ManualClock } from './manual-clock.ts';
+import { ManualReader, manualClockAt } from './manual-reader.ts';
 import { systemClock } from './system-clock.ts';
 import { TickerCell, TickerReader } from './ticker-reader.ts';
 
@@ -68,7 +68,9 @@ export function attachClock(handle: ClockHandle, region?: Region): Clock {
   if (name === 'system') return clockIn(region, systemClock);
   // A handle that came as JSON has no memory: its clock is in the limiter's region.
   const isHere = region !== undefined && !isShared(buffer);
-  if (name === 'manual') return ManualClock.at(isHere ? region : Region.open(buffer), offset);
+  if (name === 'manual') {
+    return new ManualReader(manualClockAt(isHere ? region : Region.open(buffer), offset));
+  }
   if (name === 'ticker')
     return clockIn(region, new TickerReader(TickerCell.open(buffer), systemClock));
   throw new HandleError('ERR_HANDLE_INVALID', `the handle's clock is unknown: ${shown(name)}`);

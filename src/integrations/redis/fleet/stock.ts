@@ -19,6 +19,7 @@ import { Region } from '../../../memory/region.ts';
 import { attachClock } from '../../../time/attach-clock.ts';
 import type { Clock, SleepOptions } from '../../../time/clock.ts';
 import { ManualClock } from '../../../time/manual-clock.ts';
+import { ManualReader } from '../../../time/manual-reader.ts';
 import {
   completeTerms,
   createFleetCell,
@@ -84,11 +85,11 @@ export class Stock {
 
   private constructor({ bucket, memory, cell }: StockParts) {
     const { clock } = bucket;
-    if (!(clock instanceof ManualClock)) {
+    if (!(clock instanceof ManualReader)) {
       throw new HandleError('ERR_HANDLE_INVALID', "the handle's bucket is not a fleet bucket's");
     }
     this.bucket = bucket;
-    this.#clock = clock;
+    this.#clock = ManualClock.of(clock);
     this.#cell = cell;
     this.#memory = memory;
     this.terms = termsIn(memory);
