@@ -147,9 +147,4 @@ export class ManualClock extends ManualReader {
     this.moves.fire();
     return true;
   }
-
-  /** Fires the clock's event, because blocked threads sleep only on that. @internal */
-  rouse(): void {
-    this.moves.fire();
-  }
 }

@@ -153,6 +153,11 @@ export class ManualReader implements Clock {
     return this.#loadedUs;
   }
 
+  /** Fires the clock's event, because blocked threads sleep only on that. @internal */
+  rouse(): void {
+    this.moves.fire();
+  }
+
   async sleep(untilUs: number, { signal, ref = true }: SleepOptions = {}): Promise<void> {
     signal?.throwIfAborted();
     // Check now, because the next look comes only when the clock moves.
