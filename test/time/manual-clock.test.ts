@@ -8,6 +8,7 @@ import {
   systemClock,
   TokenBucket,
 } from '../../src/index.ts';
+import { MANUAL_CLOCK } from '../../src/memory/layout.ts';
 import { timers } from '../../src/memory/runtime.ts';
 import { isSameClock } from '../../src/time/clock.ts';
 import { Crew } from '../support/crew.ts';
@@ -197,6 +198,16 @@ function abortable() {
   const controller = new AbortController();
   return { signal: controller.signal, abort: (reason: unknown) => controller.abort(reason) };
 }
+
+test('an attached limiter rouses those that block on its clock when it changes', () => {
+  const bucket = TokenBucket.create({ rate: 1, burst: 1, clock: ManualClock.create() });
+  const { handle, clock } = TokenBucket.attach(bucket.handle);
+  const { buffer, offset = 0 } = clock.handle as Extract<ClockHandle, { name: 'manual' }>;
+  const moves = new Int32Array(buffer, offset + MANUAL_CLOCK.moves, 1);
+  const before = Atomics.load(moves, 0);
+  TokenBucket.attach(handle).reconfigure({ rate: 2 });
+  expect(Atomics.load(moves, 0)).not.toBe(before);
+});
 
 test('the system clock has one origin for all threads', async () => {
   const crew = await Crew.of('clocked', 'advance', 2);
