@@ -123,7 +123,7 @@ Median (min..max) of ${rounds} rounds.`,
         aim: `at most ${DEVIATION_AIM}`,
       },
     ],
-    pictures: [await plotAdmissions(slices, SLICE_MS)],
+    pictures: [plotAdmissions(slices, SLICE_MS)],
     versions: [versionOf('autocannon')],
   };
 }

@@ -156,7 +156,7 @@ than there are processors share them.`,
     head: ['load', 'threads', 'peer', 'peer / zerotime', 'ns/call', 'failed exchanges/call'],
     rows: figures.map((own) => rowOf(figures, own)),
     aims: CALL_AIMS.map((aim) => aimRow(figures, aim)),
-    pictures: [await plotThroughput(points)],
+    pictures: [plotThroughput(points)],
     versions,
   };
 }
