@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -27,14 +27,19 @@ async function versionOf(binary: string): Promise<string> {
 /** Installs the newest release of a major version; the npm package contains only the binary. */
 async function fetchNode(major: number, folder: string): Promise<void> {
   const name = `node-${process.platform}-${process.arch}@${major}`;
-  await mkdir(folder, { recursive: true });
+  await mkdir(CACHE, { recursive: true });
+  const fresh = await mkdtemp(`${folder}-`);
   const options = ['--no-save', '--no-package-lock', '--no-audit', '--no-fund', '--ignore-scripts'];
   try {
-    await run('npm', ['install', '--prefix', folder, ...options, name], { cwd: folder });
+    await run('npm', ['install', '--prefix', fresh, ...options, name], { cwd: fresh });
+    // Others may install it at the same time, and have been faster.
+    await rename(fresh, folder).catch(() => undefined);
   } catch (error) {
     const { stderr = '', message } = error as Error & { readonly stderr?: string };
     const reason = /^npm error code (.+)$/m.exec(stderr)?.[1] ?? message;
     throw new Error(`npm install ${name}, which brings it, failed: ${reason}`, { cause: error });
+  } finally {
+    await rm(fresh, { recursive: true, force: true });
   }
 }
 

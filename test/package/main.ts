@@ -8,8 +8,8 @@ import { RedisServer } from '../integrations/redis/server.ts';
 import { BUNDLERS, type BundleSize, bundleWithEach } from './bundlers.ts';
 import { COMPILERS, compileWithEach } from './compilers.ts';
 import { install } from './installed.ts';
-import { OLD_PEERS } from './old-peers.ts';
-import { PEERS } from './peers.ts';
+import { OLD_PEERS, type OldPeer } from './old-peers.ts';
+import { PEERS, type PeerCase } from './peers.ts';
 import { Project } from './project.ts';
 import { measureStartUp, type StartUp } from './start-up.ts';
 
@@ -178,37 +178,43 @@ async function testStartUp(): Promise<void> {
   );
 }
 
-async function testPeers(): Promise<void> {
-  const server = await RedisServer.start();
-  for (const { packages, program, node } of PEERS) {
-    await attempt(`beside ${packages.join(' ')}`, () =>
-      inProject(packages, async (project) => {
-        project.write('use.mjs', program);
-        const env = { ...process.env, REDIS_URL: server.url, KEY: packages.join(' ') };
-        const binary = node === undefined ? process.execPath : (await findNode(node)).binary;
-        expectText(await project.run(binary, ['use.mjs'], env), 'ok\n');
-      }),
-    );
-  }
-  await server.stop();
+async function testPeer({ packages, program, node }: PeerCase, redisUrl: string): Promise<void> {
+  await attempt(`beside ${packages.join(' ')}`, () =>
+    inProject(packages, async (project) => {
+      project.write('use.mjs', program);
+      const env = { ...process.env, REDIS_URL: redisUrl, KEY: packages.join(' ') };
+      const binary = node === undefined ? process.execPath : (await findNode(node)).binary;
+      expectText(await project.run(binary, ['use.mjs'], env), 'ok\n');
+    }),
+  );
 }
 
 /** npm installs zerotime, the core works, and the entry point says what it needs. */
-async function testOldPeers(): Promise<void> {
-  for (const { packages, program, message } of OLD_PEERS) {
-    await attempt(`beside the old ${packages.join(' ')}`, () =>
-      inProject(packages, async (project) => {
-        project.write('use.mjs', program);
-        const printed = await project.run(process.execPath, ['use.mjs']);
-        expectText(printed, `3\nERR_PEER_VERSION ${message}\n`);
-      }),
-    );
-  }
+async function testOldPeer({ packages, program, message }: OldPeer): Promise<void> {
+  await attempt(`beside the old ${packages.join(' ')}`, () =>
+    inProject(packages, async (project) => {
+      project.write('use.mjs', program);
+      const printed = await project.run(process.execPath, ['use.mjs']);
+      expectText(printed, `3\nERR_PEER_VERSION ${message}\n`);
+    }),
+  );
+}
+
+async function testPeers(): Promise<void> {
+  const server = await RedisServer.start();
+  const left = [
+    ...PEERS.map((peer) => () => testPeer(peer, server.url)),
+    ...OLD_PEERS.map((peer) => () => testOldPeer(peer)),
+  ].values();
+  const lane = async () => {
+    for (const test of left) await test();
+  };
+  await Promise.all([lane(), lane()]);
+  await server.stop();
 }
 
 // Half of the work is installing, which waits for the registry.
-const peers = () => testPeers().then(testOldPeers);
-await Promise.all([testTypes(), testInstalls().then(testDrive).then(testBundles), peers()]);
+await Promise.all([testTypes(), testInstalls().then(testDrive).then(testBundles), testPeers()]);
 await testStartUp();
 rmSync(packed.folder, { recursive: true });
 console.log(failures === 0 ? 'all passed' : `${failures} FAILED`);
