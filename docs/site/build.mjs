@@ -3,7 +3,15 @@
 // build has just checked the types: some union in the reference may then have another order.
 
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
@@ -16,6 +24,11 @@ const BESIDE = ['CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'];
 
 function run(...args) {
   execFileSync('npx', args, { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'] });
+}
+
+/** Runs a command of the packages that only the site needs. */
+function runOfSite(...args) {
+  run('--prefix', `${DOCS}/site`, ...args);
 }
 
 /** As a page of the site: its links are relative to docs, and comments are left out. */
@@ -58,6 +71,8 @@ function copyPages() {
   cpSync(`${DOCS}/playground/public`, `${SOURCE}/public`, { recursive: true });
   cpSync(`${DOCS}/site/theme`, `${SOURCE}/.vitepress/theme`, { recursive: true });
   cpSync(`${DOCS}/site/config.mjs`, `${SOURCE}/.vitepress/config.mjs`);
+  // What the theme imports.
+  symlinkSync(`${DOCS}/site/node_modules`, `${SOURCE}/node_modules`, 'junction');
 }
 
 const { values } = parseArgs({
@@ -73,7 +88,16 @@ for (const folder of [SOURCE, SITE]) rmSync(folder, { recursive: true, force: tr
 mkdirSync(`${SOURCE}/.vitepress`, { recursive: true });
 copyPages();
 const unchecked = values['types-checked'] ? ['--skipErrorChecking'] : [];
-run('typedoc', '--out', `${SOURCE}/api`, '--entryFileName', 'index', ...unchecked);
+runOfSite(
+  'typedoc',
+  '--options',
+  `${DOCS}/site/typedoc.json`,
+  '--out',
+  `${SOURCE}/api`,
+  '--entryFileName',
+  'index',
+  ...unchecked,
+);
 run(
   'vite',
   'build',
@@ -82,4 +106,4 @@ run(
   `${SOURCE}/public/playground`,
   '--logLevel=warn',
 );
-run('vitepress', 'build', SOURCE, '--base', values.base, '--outDir', SITE);
+runOfSite('vitepress', 'build', SOURCE, '--base', values.base, '--outDir', SITE);

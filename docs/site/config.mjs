@@ -1,5 +1,3 @@
-import { defineConfig } from 'vitepress';
-
 const page = (text, link) => ({ text, link });
 /** The anchor of a heading, as GitHub derives it: links between pages hold on both. */
 const slugify = (heading) =>
@@ -9,7 +7,7 @@ const slugify = (heading) =>
     .replaceAll(/[^\p{L}\p{N}\-_ ]/gu, '')
     .replaceAll(' ', '-');
 
-export default defineConfig({
+export default {
   title: 'zerotime',
   description: 'One exact rate limit for all threads',
   cleanUrls: false,
@@ -94,4 +92,4 @@ export default defineConfig({
       },
     ],
   },
-});
+};

@@ -57,7 +57,7 @@ function read(path: string): string {
 
 function filesIn(folder: string, ending: string): string[] {
   return readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith(ending))
+    .filter((name) => name.endsWith(ending) && !name.includes('node_modules'))
     .map((name) => join(folder, name))
     .sort();
 }
