@@ -93,6 +93,7 @@ async function bundleCode() {
     input: allEntriesIn(ROOT, '.ts'),
     external: (name, from) =>
       name.startsWith('node:') || (name in peerDependencies && !isBundled(name, from)),
+    treeshake: !isPlain,
     plugins: [packages(), besideTheCommand, withoutTypes, ...(isPlain ? [] : SMALLER)],
     onwarn: ({ message }) => {
       throw new Error(message);

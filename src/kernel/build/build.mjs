@@ -2,7 +2,8 @@
 // in one TypeScript file that loads synchronously and without file access.
 //
 // The explorer gets the modules with imported accesses, in dist/test/explorer. Compiling takes most
-// of a build's time, so the outputs are kept until a source or a compiler changes.
+// of a build's time, so the outputs are kept until a source or a compiler changes. It is over before
+// code that V8 has optimized would pay: hence `--liftoff-only` in `npm run build:kernel`.
 
 import { createHash } from 'node:crypto';
 import {
