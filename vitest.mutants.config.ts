@@ -12,6 +12,7 @@ const LEFT_OUT = [
   'blocked by a ticker clock',
   'compiled SipHash',
   'compiled kernel is the default',
+  'which share an instance',
   'smaller than 8 KiB',
   'million',
   'a table of',
