@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { Redis } from 'ioredis';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { ManualClock, type RateLimitError, TokenBucket } from '../../../src/index.ts';
 import { RedisTokenBucket, type RedisTokenBucketOptions } from '../../../src/integrations/redis.ts';
 import { systemClock } from '../../../src/time/system-clock.ts';
@@ -228,6 +229,20 @@ describe.skipIf(LACKS_REDIS).each(CLIENTS)('with %s', (name) => {
     expect(await left()).toBe(BURST - admitted - 1);
   });
 
+  // docs/redis.md: "To lose them instead, set its option"
+  test('a connection cut before the answer returns tokens once, if no client repeats it', async () => {
+    const redis = new Redis(proxy.url, { autoResendUnfulfilledCommands: false });
+    onTestFinished(() => redis.disconnect());
+    const bucket = create(name === 'ioredis' ? { client: redis } : {});
+    expect(await bucket.tryConsume(BURST)).toBe(true);
+    let cuts = 0;
+    proxy.reply = () => (cuts++ === 0 ? 'cut' : 'pass');
+    await bucket.returnTokens(3);
+    expect(cuts).toBeGreaterThan(0);
+    await bucket.wait(1, PATIENCE);
+    expect(await left()).toBe(2);
+  });
+
   test('calls do not wait for a dead server one after another', async () => {
     const bucket = create();
     await bucket.tryConsume();
@@ -285,9 +300,19 @@ describe.skipIf(LACKS_REDIS).each(CLIENTS)('with %s', (name) => {
     await expect(first?.wait(1, { timeoutMs: 1 })).rejects.toMatchObject({
       code: 'ERR_RATE_LIMIT_TIMEOUT',
     });
+    // The server may grant more than the share.
+    expect(await first?.tryConsume(4)).toBe(false);
+    expect(await first?.reserve(4)).toBeUndefined();
+    const refused = await first?.decide(4);
+    expect(refused?.retryAfterMs).toBeLessThan(1000);
+    await expect(first?.wait(4, { timeoutMs: 1 })).rejects.toMatchObject({
+      code: 'ERR_UNREACHABLE',
+    });
+    const waiting = first?.wait(4, PATIENCE);
     await server.start();
+    await waiting;
     while ((await first?.decide(0))?.limit === 3);
-    expect(await takeAll(first as RedisTokenBucket)).toBe(12);
+    expect(await takeAll(first as RedisTokenBucket)).toBe(8);
   });
 });
 

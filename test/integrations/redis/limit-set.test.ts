@@ -3,16 +3,16 @@ import { LimitSet } from '../../../src/index.ts';
 import { RedisKeyedLimitSet } from '../../../src/integrations/redis.ts';
 import { LATER, NEVER } from '../../../src/kernel/bucket/kernel.ts';
 import { MAX_SPAN_TICKS } from '../../../src/kernel/constants.ts';
-import { CONNECT, PACKAGES, remote } from './connections.ts';
+import { CONNECT, executed, PACKAGES, remote } from './connections.ts';
 import {
   expectFreePromises,
   expectNoLateCancels,
+  expectNoneBeyondBurst,
   LIMITS,
   limitSetScene,
   SLOW,
 } from './key-users.ts';
 import { LACKS_REDIS, RedisServer } from './server.ts';
-import { executed } from './suite-server.ts';
 
 const NOW_US = 1_705_509_033_000_000;
 
@@ -77,10 +77,7 @@ describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
 
   test('take back a promise of nothing until tokens are taken, and none after its instant', async () => {
     const asked = remote(connection, { limits: LIMITS }, () => NOW_US, 'free');
-    await expectFreePromises(asked);
-    const { receipt } = await asked.acquire(2, 0);
-    await connection.send('DEL', 'free');
-    expect(await asked.cancel(receipt)).toBe(false);
+    await expectFreePromises(asked, () => connection.send('DEL', 'free'));
     await expectNoLateCancels(create());
   });
 
@@ -116,21 +113,17 @@ describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
     await bucket.returnTokens(burst);
     const equal = Array.from({ length: 3 }, () => bucket.tryTake(burst / 2));
     expect(await Promise.all(equal)).toEqual([true, true, false]);
-    const { waitUs, receipt } = await bucket.acquire(2 ** 55, Number.POSITIVE_INFINITY);
-    expect(waitUs).toBe(2 ** 56 / 4096);
-    expect(await bucket.cancel(receipt)).toBe(true);
+    const promised = await bucket.acquire(2 ** 55, Number.POSITIVE_INFINITY);
+    expect(promised.waitUs).toBe(2 ** 56 / 4096);
+    expect(await bucket.cancel(promised)).toBe(true);
     expect(await bucket.balance()).toBe(0);
   });
 
   test('refuse any number of tokens that is beyond a burst', async () => {
     const bucket = create();
     await bucket.tryConsume();
-    // In ticks that is infinity.
-    const n = Number.MAX_VALUE;
-    expect(await Promise.all([bucket.tryConsume(n), bucket.tryConsume()])).toEqual([false, true]);
-    expect((await bucket.decide(n)).allowed).toBe(false);
-    await expect(bucket.wait(n)).rejects.toMatchObject({ code: 'ERR_EXCEEDS_BURST' });
-    expect(await bucket.consumeOrDrain(n)).toBe(8);
+    await expectNoneBeyondBurst(bucket);
+    expect(await bucket.consumeOrDrain(Number.MAX_VALUE)).toBe(8);
   });
 
   test('of which one is unlimited take back promised tokens', async () => {
@@ -139,8 +132,7 @@ describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
     const bucket = remote(connection, { limits }, () => nowUs);
     await bucket.acquire(3, 0);
     nowUs += 1e6;
-    const { receipt } = await bucket.acquire(2, 0);
-    expect(await bucket.cancel(receipt)).toBe(true);
+    expect(await bucket.cancel(await bucket.acquire(2, 0))).toBe(true);
     expect(await bucket.drain(10)).toBe(7);
   });
 

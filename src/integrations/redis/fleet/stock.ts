@@ -1,6 +1,6 @@
 import { HandleError } from '../../../errors.ts';
 import { TICKS_PER_MICRO } from '../../../kernel/constants.ts';
-import type { Known } from '../../../known-options.ts';
+import { joined, type Known } from '../../../known-options.ts';
 import {
   checkShared,
   clockCell,
@@ -8,6 +8,7 @@ import {
   type LimiterHandle,
   type OpenOptions,
   openByName,
+  SHARED_OPTIONS,
   type SharedOptions,
 } from '../../../limiters/opening.ts';
 import type { Reservation } from '../../../limiters/reservation.ts';
@@ -47,7 +48,6 @@ const RATE = 1e6;
 /** The bucket and its waiters round to ticks: tokens this close count as arrived. */
 const HALF_TICK_US = 1 / (2 * TICKS_PER_MICRO);
 
-/** Options of a stock. */
 interface StockOptions {
   readonly region?: Region | undefined;
   readonly kernel?: KernelName | undefined;
@@ -72,7 +72,6 @@ export class Stock {
   readonly bucket: TokenBucket;
   /** Elects the thread that buys. */
   readonly leader: Leader;
-  /** Counts of purchases. */
   readonly counts: FleetCounts;
   /** The terms by which it is filled, the same for all threads. */
   readonly terms: FleetTerms;
@@ -99,7 +98,6 @@ export class Stock {
     this.counts = new FleetCounts(memory);
   }
 
-  /** Creates an empty stock. */
   static create(terms: FleetTerms, options: StockOptions): Stock {
     const memory = new Int32Array(new SharedArrayBuffer(FLEET_STOCK_BYTES));
     startStock(memory, terms);
@@ -131,7 +129,6 @@ export class Stock {
     return this.#cell !== undefined;
   }
 
-  /** The region of a stock with a name. */
   get region(): Region | undefined {
     return this.#cell?.region;
   }
@@ -265,6 +262,17 @@ export class Stock {
 
 type NamedOptions = SharedOptions & FleetTermsOptions;
 
+/** The options of a stock, all of which hold for every thread that opens its name. */
+export const STOCK_OPTIONS: Known<NamedOptions> = /* @__PURE__ */ joined(SHARED_OPTIONS, {
+  stock: true,
+  minStock: true,
+  intervalMs: true,
+  maxAgeMs: true,
+  whenUnreachable: true,
+  rate: true,
+  processes: true,
+});
+
 /** A stock with a name, as a thread has opened it. */
 interface NamedStock {
   readonly handle: { readonly offset: number };
@@ -310,10 +318,9 @@ export function openNamedStock(
   region: Region,
   name: string,
   options: OpenOptions<NamedOptions>,
-  known: Known<NamedOptions>,
 ): NamedStock {
   const made = { create, attach };
-  const maker = { kind: 'fleet-bucket', cell, changeable: [], known, made } as const;
+  const maker = { kind: 'fleet-bucket', cell, changeable: [], known: STOCK_OPTIONS, made } as const;
   const isLocal = options.whenUnreachable === 'local';
   // A stock without a local share has neither.
   const given = isLocal ? options : { ...options, rate: undefined, processes: undefined };
