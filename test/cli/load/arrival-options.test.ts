@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, expect, it, vi } from 'vitest';
@@ -58,6 +59,16 @@ describe('--arrivals', () => {
     expect(cut).toMatchObject({ rate: 30, durationMs: 100 });
   });
 
+  it('a file is played to its end with npm start, which adds no options', async () => {
+    const { scripts } = JSON.parse(
+      readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'),
+    );
+    const own = scripts.start.split(' load')[1].split(' ').slice(1);
+    expect(await terms(...own, '--arrivals', file('long', 1, 9))).toMatchObject({
+      durationMs: 8_001,
+    });
+  });
+
   it('moves lines out of order to the latest instant before them, and says so', async () => {
     const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
     const { arrivals } = await terms('--arrivals', BACK);
@@ -98,6 +109,10 @@ describe('--arrivals', () => {
     [
       ['--arrivals', file('odd', '1', 'x')],
       /1 line of .*odd has no valid instant, first line 2: "x"/,
+    ],
+    [
+      ['--arrivals', file('words', 'x', 'y')],
+      /2 lines of .*words have no valid instant, first line 1: "x"/,
     ],
     [['--arrivals', file('odder', '1', 'x', 'y')], /2 lines of .*odder have .*, first line 2: "x"/],
     [['--arrivals', file('far', '1', '1e1', '99999999999')], /line \d is \d+ days after/],
