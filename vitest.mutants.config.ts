@@ -26,6 +26,7 @@ export default defineConfig({
   test: {
     // With a fresh module graph for each file, a mutant takes twice as long.
     isolate: false,
+    restoreMocks: true,
     setupFiles: ['test/support/short-properties.ts'],
     include: [
       'test/explorer/nested.test.ts',
@@ -33,7 +34,7 @@ export default defineConfig({
       'test/kernel/{claims,counters,damaged-cells,keyed-preemption,renewal,schedule}.test.ts',
       'test/integrations/{at-once,call-outcomes,pools}.test.ts',
       'test/limiters/*.test.ts',
-      'test/memory/handle.test.ts',
+      'test/memory/{handle,names}.test.ts',
       'test/{known-options,options}.test.ts',
       'test/throttle/*.test.ts',
     ],

@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { attach, ManualClock, Semaphore, type SemaphoreOptions } from '../../src/index.ts';
+import {
+  attach,
+  ManualClock,
+  RateLimitError,
+  Semaphore,
+  type SemaphoreOptions,
+} from '../../src/index.ts';
 import { settled } from '../support/settled.ts';
 
 const TARGETS = ['wasm', 'atomics'] as const;
@@ -137,6 +143,9 @@ describe.each(TARGETS)('a semaphore, with kernel %s,', (kernel) => {
     });
     expect(semaphore.waiting).toBe(callers);
     expect(semaphore.tryAcquire()).toBeUndefined();
+    expect(() => semaphore.reconfigure({ permits: 0 })).toThrow(
+      new RateLimitError('ERR_RECONFIGURE_BUSY', 'too many callers hold permits or wait'),
+    );
     held?.release();
     await Promise.all(waits);
     expect(order).toEqual(Array.from({ length: callers }, (_, i) => i));
