@@ -55,7 +55,7 @@ it.each([
 
 it.each([
   [1000, -2],
-  [1001, -8],
+  [2000, -15],
 ])(
   'at %s a second, a pool with two free threads has tokens promised until the balance is %s',
   async (rate, balance) => {
