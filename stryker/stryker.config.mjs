@@ -4,7 +4,7 @@
 export default {
   mutate: [
     'src/kernel/**/*.ts',
-    'src/limiters/**/*.ts',
+    'src/{limiters,throttle}/**/*.ts',
     // `npm run mutants` has its own mutants of the engine, which is AssemblyScript.
     '!src/kernel/{engine,build}/**',
   ],

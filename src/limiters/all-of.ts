@@ -55,8 +55,8 @@ class Member {
     return this.part.take(this.sum(n), nowUs);
   }
 
-  giveBack(n: number, receipt?: object): boolean {
-    return this.part.giveBack(this.sum(n), receipt);
+  giveBack(n: number, receipt?: object): void {
+    this.part.giveBack(this.sum(n), receipt);
   }
 
   timeUntil(n: number): number {

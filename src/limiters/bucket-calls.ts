@@ -66,13 +66,11 @@ export abstract class BucketCalls extends TokenCalls implements Part {
   receipt(): undefined {}
 
   /** @internal */
-  giveBack(n: number): boolean {
+  giveBack(n: number): void {
     const kernel = this.seek();
     const nowUs = this.clock.now();
     // In debt, a return would give a later caller the instant of an earlier one.
-    if (kernel.balance(nowUs) < 0) return false;
-    kernel.returnTokens(nowUs, n);
-    return true;
+    if (kernel.balance(nowUs) >= 0) kernel.returnTokens(nowUs, n);
   }
 
   /** The state to describe. @internal */

@@ -47,14 +47,12 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
   }
 
   /** Exact in debt too, because waiting callers move up. @internal */
-  override giveBack(n: number): boolean {
+  override giveBack(n: number): void {
     try {
       this.returnTokens(n);
-      return true;
     } catch (error) {
       // Another thread is moving callers up, so the tokens lapse.
-      if (error instanceof RateLimitError) return false;
-      throw error;
+      if (!(error instanceof RateLimitError)) throw error;
     }
   }
 

@@ -163,8 +163,8 @@ export class KeyWindow extends TokenCalls implements Part, Source {
   }
 
   /** @internal */
-  giveBack(_n: number, receipt: Receipt): boolean {
-    return this.at.table.kernel.cancel(receipt);
+  giveBack(_n: number, receipt: Receipt): void {
+    this.at.table.kernel.cancel(receipt);
   }
 
   /**

@@ -119,8 +119,8 @@ export interface Part extends Limiter {
   take(n: number, nowUs?: number): boolean;
   /** Identifies this thread's latest take, for {@link giveBack}. @internal */
   receipt(): object | undefined;
-  /** Takes tokens back if that is exact; otherwise they lapse, and it returns false. @internal */
-  giveBack(n: number, receipt: object | undefined): boolean;
+  /** Takes tokens back if that is exact; otherwise they lapse. @internal */
+  giveBack(n: number, receipt: object | undefined): void;
 }
 
 export function isPart(limiter: unknown): limiter is Part {

@@ -210,8 +210,8 @@ export abstract class WindowLimiter<Kind extends WindowKind>
   }
 
   /** @internal */
-  giveBack(n: number, receipt: Receipt): boolean {
-    return this.#kernel.cancel(receipt) || this.putBack(n) === n;
+  giveBack(n: number, receipt: Receipt): void {
+    if (!this.#kernel.cancel(receipt)) this.putBack(n);
   }
 
   /** Puts back tokens and wakes waiting callers. @internal */

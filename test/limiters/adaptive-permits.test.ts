@@ -197,6 +197,13 @@ describe('the least latency', () => {
     expect(stateAfter('gradient', found, ...slower).least).toBeGreaterThan(59);
   });
 
+  test.each([
+    [8, 9.9], // a twentieth of the way to a lower one
+    [12, 10],
+  ])('of 10 ms in use is after a window of %d ms: %d', (latencyMs, least) => {
+    expect(stateAfter('gradient', steady(20), sample(latencyMs)).least).toBeCloseTo(least, 5);
+  });
+
   test('is not measured while calls are dropped: the number before it falls', () => {
     const dropped = stateAfter('gradient', looking, sample(10, { dropped: 100 }));
     expect(dropped.phase).toBe(STEADY);

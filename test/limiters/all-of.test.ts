@@ -214,6 +214,10 @@ describe('allOf', () => {
     const late = alwaysLate(TokenBucket.create({ rate: 1, burst: 5, clock }));
     expect(allOf(first, late).tryConsume(3)).toBe(false);
     expect(first.balance()).toBe(2);
+    vi.spyOn(first, 'returnTokens').mockImplementation(() => {
+      throw new TypeError('a mistake');
+    });
+    expect(() => allOf(first, late).tryConsume(1)).toThrow('a mistake');
   });
 
   it('nests, and reports the tightest part', () => {

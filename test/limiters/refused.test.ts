@@ -124,6 +124,8 @@ test('a message has the name, the key and the limits that refused', async () => 
   set.tryConsume(3);
   set.tryConsume(3);
   says({ limiter: set, name: 'set', n: 3, retryAfterMs: 1000, limits: [1] });
+  set.tryConsume(7);
+  says({ limiter: set, name: 'set', n: 7, retryAfterMs: Number.POSITIVE_INFINITY, limits: [1] });
   set.tryConsume(8);
   says({ limiter: set, name: 'set', n: 8, retryAfterMs: Number.POSITIVE_INFINITY, limits: [0, 1] });
   keys.tryConsume('ann', 2);

@@ -1,7 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { attach, ManualClock, Semaphore, type SemaphoreOptions } from '../../src/index.ts';
+import {
+  attach,
+  ManualClock,
+  RateLimitError,
+  Semaphore,
+  type SemaphoreOptions,
+} from '../../src/index.ts';
 import { settled } from '../support/settled.ts';
 
+const BUSY = new RateLimitError('ERR_RECONFIGURE_BUSY', 'too many callers hold permits or wait');
 const TARGETS = ['wasm', 'atomics'] as const;
 
 describe.each(TARGETS)('a semaphore, with kernel %s,', (kernel) => {
@@ -137,9 +144,23 @@ describe.each(TARGETS)('a semaphore, with kernel %s,', (kernel) => {
     });
     expect(semaphore.waiting).toBe(callers);
     expect(semaphore.tryAcquire()).toBeUndefined();
+    expect(() => semaphore.reconfigure({ permits: 0 })).toThrow(BUSY);
     held?.release();
     await Promise.all(waits);
     expect(order).toEqual(Array.from({ length: callers }, (_, i) => i));
     expect([semaphore.waiting, semaphore.available()]).toEqual([0, 1]);
+  });
+
+  test('keeps its number when the queue has no room for another range', () => {
+    const semaphore = create({ permits: { max: 2, initial: 1 }, maxPermits: 2, adapt: 'aimd' });
+    semaphore.tryAcquire();
+    const stop = new AbortController();
+    const waits = Array.from({ length: 700 }, () =>
+      semaphore.acquire(1, { signal: stop.signal }).catch((reason: unknown) => reason),
+    );
+    expect(() => semaphore.reconfigure({ permits: { min: 2, max: 2 } })).toThrow(BUSY);
+    expect(semaphore.permits).toBe(1);
+    stop.abort('enough');
+    return Promise.all(waits);
   });
 });

@@ -22,7 +22,8 @@ describe.each(WINDOW_KERNELS)(
       }
       // Cancelled tokens cannot be returned as well.
       limiter.take(3);
-      expect(limiter.giveBack(3, limiter.receipt())).toBe(true);
+      limiter.giveBack(3, limiter.receipt());
+      expect(limiter.available()).toBe(4);
       expect(limiter.returnTokens(3)).toBe(0);
       for (const n of [-1, 0.5]) expect(() => limiter.returnTokens?.(n)).toThrow(RangeError);
     });
@@ -70,7 +71,8 @@ describe('tokens returned while another thread opens the next window', () => {
         at >> 1,
         () => {
           // If the return left no trace, the word would now equal the one that the opener loaded.
-          if (grant?.cancel() && window.tryConsume()) again++;
+          grant?.cancel();
+          if (window.tryConsume()) again++;
         },
       );
       expect(opened).toBe(true);
@@ -84,13 +86,14 @@ describe('tokens returned while another thread opens the next window', () => {
     const options = { limit: 3, intervalMs: 100, clock, allowDoubleBurst: true };
     const window = FixedWindow.create(options);
     window.tryConsume(1);
-    expect(taken(window, 2)?.cancel()).toBe(true);
+    taken(window, 2)?.cancel();
     expect(window.available()).toBe(2);
     const grant = taken(window, 1);
     expect(window.tryConsume(2)).toBe(false);
     expect(window.consumeOrDrain(2)).toBe(1);
     // Another call depends on it.
-    expect(grant?.cancel()).toBe(false);
+    grant?.cancel();
+    expect(window.available()).toBe(0);
     clock.set(99);
     expect(window.tryConsume()).toBe(false);
     clock.set(100);

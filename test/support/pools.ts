@@ -44,3 +44,9 @@ export const POOLS = [
     },
   },
 ] as const;
+
+/** A pool whose tasks run in this thread, as its function does. */
+export function poolHere(maxThreads: number, run: () => Promise<unknown>): Tinypool {
+  const options = { maxThreads, concurrentTasksPerWorker: 1 };
+  return { run, destroy: async () => undefined, options, threads: [] } as unknown as Tinypool;
+}

@@ -1,10 +1,12 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { LimitSet, ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
+import { throttle } from '../../src/integrations/tinypool.ts';
 import { checkGuarantee } from '../../src/load/judge/guarantee.ts';
 import { FairQueue, type Flow, type Queued } from '../../src/throttle/fair-queue.ts';
 import { promiseToken } from '../../src/throttle/tokens.ts';
 import { throttled } from '../../src/throttle.ts';
+import { poolHere } from '../support/pools.ts';
 import { expectSame } from '../support/quick.ts';
 import { settled } from '../support/settled.ts';
 
@@ -16,20 +18,57 @@ function scene(permits: number, burst = 1) {
   return { clock, limiter, semaphore: Semaphore.create({ permits, maxPermits: 100, clock }) };
 }
 
-it('loses no token to looks that are 5 ms late, though there are fewer permits than tokens', async () => {
-  const { clock, limiter, semaphore } = scene(2);
-  let started = 0;
-  const call = throttled(() => void started++, { limiter, semaphore });
-  const calls = Array.from({ length: 300 }, () => call());
-  await settled(4);
-  for (let late = 1; late <= 5; late++) {
-    clock.advance(5);
-    for (let turn = 0; turn < 30; turn++) await settled(4);
-    expect(started).toBe(1 + 50 * late);
-  }
-  clock.advance(10);
-  await Promise.all(calls);
-});
+it.each([
+  [
+    'permits',
+    ({ limiter, semaphore }: ReturnType<typeof scene>, start: () => void) =>
+      throttled(start, { limiter, semaphore }),
+  ],
+  [
+    'threads',
+    ({ limiter }: ReturnType<typeof scene>, start: () => void) => {
+      const pool = throttle(
+        poolHere(2, async () => start()),
+        limiter,
+      );
+      return () => pool.run({});
+    },
+  ],
+])(
+  'loses no token to looks that are 5 ms late, though there are fewer %s than tokens',
+  async (_, make) => {
+    const made = scene(2);
+    const { clock } = made;
+    let started = 0;
+    const call = make(made, () => started++);
+    const calls = Array.from({ length: 300 }, () => call());
+    await settled(4);
+    for (let late = 1; late <= 5; late++) {
+      clock.advance(5);
+      for (let turn = 0; turn < 30; turn++) await settled(4);
+      expect(started).toBe(1 + 50 * late);
+    }
+    clock.advance(10);
+    await Promise.all(calls);
+  },
+);
+
+it.each([
+  [1000, -2],
+  [2000, -15],
+])(
+  'at %s a second, a pool with two free threads has tokens promised until the balance is %s',
+  async (rate, balance) => {
+    const limiter = TokenBucket.create({ rate, burst: 1, clock: ManualClock.create() });
+    const pool = throttle(
+      poolHere(3, () => new Promise(() => undefined)),
+      limiter,
+    );
+    for (let task = 0; task < 20; task++) pool.run({});
+    await settled(4);
+    expect(limiter.balance()).toBe(balance);
+  },
+);
 
 // docs/queues.md: "In any interval of t seconds at most burst + rate x t"
 it('grants at most burst + rate x t, by the instants at which tokens are due', async () => {

@@ -1,8 +1,8 @@
-import type { Tinypool } from 'tinypool';
 import { describe, expect, it } from 'vitest';
 import { FixedWindow, ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
 import { throttle } from '../../src/integrations/tinypool.ts';
 import { throttled } from '../../src/throttle.ts';
+import { poolHere } from '../support/pools.ts';
 import { settled } from '../support/settled.ts';
 
 const PERMIT_MS = 10;
@@ -74,12 +74,7 @@ it('ten functions at one a second hold none of ten permits, and lose no token', 
 it('a throttled pool holds no permit while its tasks wait for tokens', async () => {
   const clock = ManualClock.create();
   const semaphore = Semaphore.create({ permits: 2, clock });
-  const pool = {
-    run: async () => undefined,
-    destroy: async () => undefined,
-    options: { maxThreads: 4, concurrentTasksPerWorker: 1 },
-    threads: [],
-  } as unknown as Tinypool;
+  const pool = poolHere(4, async () => undefined);
   const paced = throttle(pool, { limiter: perSecond(5, clock), semaphore });
   const tasks = Array.from({ length: 10 }, () => paced.run({}));
   await run(clock, 2000, () => expect(semaphore.inUse()).toBe(0));

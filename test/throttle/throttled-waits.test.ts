@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { getEventListeners } from 'node:events';
 import { expect, it, vi } from 'vitest';
-import { FixedWindow, ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
+import { FixedWindow, ManualClock, Semaphore, SlidingLog, TokenBucket } from '../../src/index.ts';
 import { throttled } from '../../src/throttle.ts';
 import { bucketOf } from '../support/manual-bucket.ts';
 import { settled, until } from '../support/settled.ts';
@@ -174,6 +174,32 @@ it('gives back a token that comes when its call has just been aborted', async ()
   await expect(waiting).rejects.toBe('too late');
   expect(limiter.returnTokens.mock.calls).toEqual([[1]]);
 });
+
+it.each([
+  ['that has not come', SlidingLog, 0, 0],
+  ['that a window takes back', FixedWindow, 10, 1],
+  ['that a log cannot take back', SlidingLog, 10, 0],
+] as const)(
+  'a call without a permit and with a token %s can be aborted',
+  async (_, kind, ms, back) => {
+    const clock = ManualClock.create();
+    const limiter = kind.create({ limit: 1, intervalMs: 10, clock });
+    const semaphore = Semaphore.create({ permits: 1, clock });
+    const stop = new AbortController();
+    const call = throttled(() => 1, { limiter, semaphore, signal: stop.signal });
+    limiter.tryConsume();
+    const waiting = call();
+    const held = await semaphore.acquire();
+    clock.advance(ms);
+    await settled();
+    expect([limiter.available(), call.queueSize]).toEqual([0, 1]);
+    stop.abort('enough');
+    await expect(waiting).rejects.toBe('enough');
+    await settled();
+    expect([limiter.available(), limiter.waiting]).toEqual([back, 0]);
+    held.release();
+  },
+);
 
 it('moves waiting calls when the limit changes', async () => {
   const { clock, limiter } = bucketOf(1, 1);

@@ -13,7 +13,11 @@ import { throttled } from '../../src/throttle.ts';
 import { bucketOf } from '../support/manual-bucket.ts';
 import { settled } from '../support/settled.ts';
 
-const CLOSED = { name: 'RateLimitError', code: 'ERR_THROTTLE_CLOSED' };
+const CLOSED = {
+  name: 'RateLimitError',
+  code: 'ERR_THROTTLE_CLOSED',
+  message: 'closed before the call could start',
+};
 
 it('passes this and the arguments through, and infers the types', async () => {
   const { limiter } = bucketOf(1000, 10);
