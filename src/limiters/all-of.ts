@@ -4,6 +4,7 @@ import { LimitedSemaphore } from './limited-semaphore.ts';
 import {
   type BlockingWaitOptions,
   checkAtOnce,
+  checkUnkeyed,
   isPart,
   type Limiter,
   type Part,
@@ -268,6 +269,7 @@ function combine(limiters: readonly unknown[], semaphore?: Semaphore): Limiter {
   const parts: Limiter[] = [];
   for (const [index, limiter] of limiters.entries()) {
     checkAtOnce(`limiters[${index}]`, limiter);
+    checkUnkeyed(`limiters[${index}]`, limiter);
     if (!(limiter instanceof CombinedLimiter || isPart(limiter))) {
       const hint = isSemaphore(limiter) ? '; one semaphore at most, as the first argument' : '';
       throw new TypeError(`limiters[${index}] must be a limiter, got ${shown(limiter)}${hint}`);

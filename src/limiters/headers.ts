@@ -107,7 +107,9 @@ export function rateLimitHeaders(
 function perLimit<T>(name: string, value: T | readonly T[], count: number): readonly T[] {
   if (!isArray(value)) return Array.from({ length: count }, () => value);
   if (value.length === count) return value;
-  throw new RangeError(`${name} must be an array of ${count}, got ${value.length}`);
+  throw new RangeError(
+    `${name} must be an array of ${count}, one for each limit, got ${value.length}`,
+  );
 }
 
 function isArray<T>(value: T | readonly T[]): value is readonly T[] {
