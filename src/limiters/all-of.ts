@@ -312,8 +312,9 @@ export function allOf(semaphore: Semaphore, ...limiters: Limiter[]): LimitedSema
  * again when the slowest part can admit it at the earliest, or when that part's limit changes.
  * Other threads, `tryConsume` and `waitSync` do not join the line.
  *
- * Accepts any mix of limiters, including nested combinations. To share one across threads, attach
- * the parts in each thread and combine them there.
+ * Accepts any mix of limiters, including nested combinations; of a keyed limiter, that of one key,
+ * `keyed.for(key)`. To share one across threads, attach the parts in each thread and combine them
+ * there.
  *
  * @example
  * ```ts
