@@ -98,8 +98,8 @@ export const LIMITERS: Readonly<Record<string, Kind>> = {
     fields: [
       rate,
       burst,
-      { ...rate, name: 'rate2', label: 'second rate', initial: 10 },
-      { ...burst, name: 'burst2', label: 'its burst', initial: 60 },
+      { ...rate, name: 'rate2', label: 'rate 2', initial: 10 },
+      { ...burst, name: 'burst2', label: 'burst 2', initial: 60 },
     ],
     create: (numbers) => {
       const set = LimitSet.create({ limits: limitsOf(numbers) });

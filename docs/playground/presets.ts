@@ -25,7 +25,7 @@ export const PRESETS: readonly Preset[] = [
   },
   {
     title: 'Two limits at once',
-    look: 'Each rush is admitted at 30 a second until the 60 tokens of the second limit are spent, then at 10. Change one limit while it runs: the other one holds.',
+    look: 'Each rush is admitted at 30 a second until the 60 tokens of limit 2 are spent, then at 10. Change one limit while it runs: the other one holds.',
     hash: 'limiter=limit-set rate=30 burst=10 rate2=10 burst2=60&traffic=bursts size=160 everyMs=8000 overMs=4000',
   },
   {
