@@ -29,8 +29,8 @@ export type RateLimitErrorCode =
  * - `ERR_REGION_FULL`: the region has no room for another limiter.
  * - `ERR_RECONFIGURE_BUSY`: `reconfigure` of a semaphore whose queue has no room. The number of
  *   permits does not change.
- * - `ERR_BUCKET_BUSY`: a bucket with several limits has no free slot: about 60 threads (200 in a
- *   keyed table) are in the middle of a call, or were terminated there. Nothing was taken.
+ * - `ERR_BUCKET_BUSY`: a limit set has no free slot: over 60 threads (about 250 for a `KeyedLimitSet`)
+ *   are in the middle of a call, or were terminated there. Nothing was taken.
  * - `ERR_STATS_DISABLED`: `stats()` was called on a limiter created without `stats: true`.
  * - `ERR_CANNOT_BLOCK`: `waitSync` would block the main thread of a page. Nothing was taken.
  * - `ERR_NO_SHARED_MEMORY`: the page is not cross-origin isolated, so it has no shared memory.

@@ -3,6 +3,7 @@ import {
   FixedWindow,
   LeakyBucket,
   type LimiterHandle,
+  LimitSet,
   SlidingLog,
   SlidingWindow,
   TokenBucket,
@@ -62,7 +63,7 @@ const intervalMs = {
 };
 
 function shown(
-  limiter: TokenBucket | LeakyBucket | FixedWindow | SlidingWindow | SlidingLog,
+  limiter: TokenBucket | LeakyBucket | LimitSet | FixedWindow | SlidingWindow | SlidingLog,
 ): Shown {
   return {
     handle: limiter.handle,
@@ -72,7 +73,15 @@ function shown(
   };
 }
 
-/** The kinds of limiters, by their name in `zerotime simulate`. */
+/** The two limits of a set. */
+function limitsOf({ rate = 0, burst = 0, rate2 = 0, burst2 = 0 }: Numbers) {
+  return [
+    { rate, burst },
+    { rate: rate2, burst: burst2 },
+  ] as const;
+}
+
+/** The kinds of limiters; all but `limit-set` have this name in `zerotime simulate` too. */
 export const LIMITERS: Readonly<Record<string, Kind>> = {
   'token-bucket': {
     title: 'Token bucket',
@@ -83,6 +92,22 @@ export const LIMITERS: Readonly<Record<string, Kind>> = {
     title: 'Leaky bucket',
     fields: [rate, { ...burst, name: 'slack', label: 'slack', min: 0, initial: 0 }],
     create: (numbers) => shown(LeakyBucket.create(numbers as { rate: number; slack: number })),
+  },
+  'limit-set': {
+    title: 'Limit set',
+    fields: [
+      rate,
+      burst,
+      { ...rate, name: 'rate2', label: 'rate 2', initial: 10 },
+      { ...burst, name: 'burst2', label: 'burst 2', initial: 60 },
+    ],
+    create: (numbers) => {
+      const set = LimitSet.create({ limits: limitsOf(numbers) });
+      return {
+        ...shown(set),
+        reconfigure: (changed) => set.reconfigure({ limits: limitsOf(changed) }),
+      };
+    },
   },
   'fixed-window': {
     title: 'Fixed window',
@@ -122,9 +147,13 @@ export function textOf({ kind, numbers }: Choice): string {
   return [kind, ...Object.entries(numbers).map(([name, value]) => `${name}=${value}`)].join(' ');
 }
 
-/** The bound that the limiter promises. */
-export function boundOf(choice: Choice): Bound {
-  const [bound] = parseLimiter(textOf(choice)).bounds();
-  if (bound === undefined) throw new Error(`${choice.kind} has no bound`);
-  return bound;
+/** The bounds that the limiter promises: one for each limit. */
+export function boundsOf(choice: Choice): readonly Bound[] {
+  const { kind, numbers } = choice;
+  if (kind !== 'limit-set') return parseLimiter(textOf(choice)).bounds();
+  const limits = limitsOf(numbers).map(({ rate, burst }) => ({
+    kind: 'token-bucket',
+    numbers: { rate, burst },
+  }));
+  return limits.flatMap(boundsOf);
 }

@@ -1,9 +1,9 @@
 import type { Bound } from '../../src/simulate/bounds.ts';
-import { boundOf, type Choice, LIMITERS, type Shown } from './kinds.ts';
+import { boundsOf, type Choice, LIMITERS, type Shown } from './kinds.ts';
 import type { LaneData, LaneReport } from './messages.ts';
 import { SLOT_US, Timeline } from './timeline.ts';
 
-/** The bound of a limiter, and whether it held. */
+/** The bounds of a limiter, and whether all held. */
 export interface Kept {
   readonly text: string;
   readonly held: boolean;
@@ -16,8 +16,8 @@ export class Lane {
   #choice: Choice;
   #limiter: Shown;
   #id = ids++;
-  #bound: Bound;
-  /** Admissions not yet in the bound: other workers may report earlier ones. */
+  #bounds: readonly Bound[];
+  /** Admissions not yet in the bounds: other workers may report earlier ones. */
   #pending: (readonly [fromUs: number, toUs: number])[] = [];
   readonly admitted = new Timeline();
   tokens = new Timeline();
@@ -29,7 +29,7 @@ export class Lane {
   constructor(choice: Choice) {
     this.#choice = choice;
     this.#limiter = create(choice);
-    this.#bound = boundOf(choice);
+    this.#bounds = boundsOf(choice);
   }
 
   get choice(): Choice {
@@ -65,7 +65,7 @@ export class Lane {
     this.#choice = choice;
     // The new limit is checked with the admissions under it.
     this.#id = ids++;
-    this.#bound = boundOf(choice);
+    this.#bounds = boundsOf(choice);
     this.#pending = [];
   }
 
@@ -88,20 +88,24 @@ export class Lane {
     const sorted = this.#pending.sort(([a], [b]) => a - b);
     const ready = sorted.findIndex(([from]) => from >= untilUs);
     const count = ready < 0 ? sorted.length : ready;
-    for (const [from, to] of sorted.slice(0, count)) this.#bound.add(from, to);
+    for (const [from, to] of sorted.slice(0, count)) {
+      for (const bound of this.#bounds) bound.add(from, to);
+    }
     this.#pending = sorted.slice(count);
   }
 
   /** The promise, and how close the admissions came to it. */
   get promise(): Kept {
-    const { promise, peak, allowed, held } = this.#bound;
-    const shown = Math.floor(peak * 10) / 10;
-    return { text: `${promise}; tightest so far ${shown} of ${allowed}`, held };
+    const texts = this.#bounds.map(
+      ({ promise, peak, allowed }) =>
+        `${promise}; tightest so far ${Math.floor(peak * 10) / 10} of ${allowed}`,
+    );
+    return { text: texts.join(', and '), held: this.#bounds.every(({ held }) => held) };
   }
 
   /** The most that may be admitted in one slot. */
   get mostInSlot(): number {
-    return this.#bound.most(SLOT_US);
+    return Math.min(...this.#bounds.map((bound) => bound.most(SLOT_US)));
   }
 }
 

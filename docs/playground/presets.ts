@@ -24,6 +24,11 @@ export const PRESETS: readonly Preset[] = [
     hash: 'limiter=token-bucket rate=20 burst=20&traffic=poisson rate=30&waitMs=2000',
   },
   {
+    title: 'Two limits at once',
+    look: 'Each rush is admitted at 30 a second until the 60 tokens of limit 2 are spent, then at 10. Change one limit while it runs: the other one holds.',
+    hash: 'limiter=limit-set rate=30 burst=10 rate2=10 burst2=60&traffic=bursts size=160 everyMs=8000 overMs=4000',
+  },
+  {
     title: 'Eight workers, one limit',
     look: 'Stall or kill some of the workers: the limit holds, and the others take what they leave.',
     hash: 'limiter=sliding-log limit=50 intervalMs=1000&traffic=poisson rate=200&workers=8',

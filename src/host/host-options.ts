@@ -12,7 +12,7 @@ export interface HostRegionOptions {
   readonly path: string;
   /**
    * Size of a new region in bytes, rounded up to a multiple of 65,536: at most 2^31 - 65,536.
-   * Default 1,048,576, about 1,700 buckets. If given, an existing region must have this size.
+   * Default 1,048,576, about 1,480 named buckets. If given, an existing region must have this size.
    */
   readonly bytes?: number;
   /**

@@ -279,7 +279,7 @@ export function blocking(key: Key, ms: number): Operation {
       if (limiter.block === undefined) throw misfit(subject, 'which has no keys');
       const make = () => {
         if (limiter.block?.(key, ms)) return;
-        const why = 'finds no place in the table, or is not limited';
+        const why = 'finds no entry in the table, or is not limited';
         throw new Error(`the key ${shown(key)} of ${shown(name)} ${why}`);
       };
       const from = { tokens: rounded(limiter.available(key)) };

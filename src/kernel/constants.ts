@@ -82,9 +82,9 @@ export const AT_FIRST_HOME = PROBES / 2;
 /** Instead of a wait: the key has no entry, and its window has no free one. */
 export const NO_PLACE = -5;
 
-/** The treatment of a key that finds no place. */
+/** The treatment of a key that finds no entry. */
 export const WHEN_FULL = { share: 0, refuse: 1, admit: 2 } as const;
-/** Keys without a place share one bucket, or all their calls are refused or admitted. */
+/** Keys without an entry share one bucket, or all their calls are refused or admitted. */
 export type WhenFull = keyof typeof WHEN_FULL;
 
 /** The number of low bits of a state word that hold its tag. State 0: the entry was never used. */

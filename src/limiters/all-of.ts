@@ -4,6 +4,7 @@ import { LimitedSemaphore } from './limited-semaphore.ts';
 import {
   type BlockingWaitOptions,
   checkAtOnce,
+  checkUnkeyed,
   isPart,
   type Limiter,
   type Part,
@@ -268,6 +269,7 @@ function combine(limiters: readonly unknown[], semaphore?: Semaphore): Limiter {
   const parts: Limiter[] = [];
   for (const [index, limiter] of limiters.entries()) {
     checkAtOnce(`limiters[${index}]`, limiter);
+    checkUnkeyed(`limiters[${index}]`, limiter);
     if (!(limiter instanceof CombinedLimiter || isPart(limiter))) {
       const hint = isSemaphore(limiter) ? '; one semaphore at most, as the first argument' : '';
       throw new TypeError(`limiters[${index}] must be a limiter, got ${shown(limiter)}${hint}`);
@@ -310,8 +312,9 @@ export function allOf(semaphore: Semaphore, ...limiters: Limiter[]): LimitedSema
  * again when the slowest part can admit it at the earliest, or when that part's limit changes.
  * Other threads, `tryConsume` and `waitSync` do not join the line.
  *
- * Accepts any mix of limiters, including nested combinations. To share one across threads, attach
- * the parts in each thread and combine them there.
+ * Accepts any mix of limiters, including nested combinations; of a keyed limiter, that of one key,
+ * `keyed.for(key)`. To share one across threads, attach the parts in each thread and combine them
+ * there.
  *
  * @example
  * ```ts

@@ -5,9 +5,9 @@ import { checkDecision, type Decision } from './state.ts';
 /** Options of {@link rateLimitHeaders}. */
 export interface HeaderOptions {
   /**
-   * The policy's name: a non-empty string of printable ASCII. Default `'default'`. If the limiter
-   * has several limits, pass one name for each, in order, or one to which `-1`, `-2` and so on are
-   * appended.
+   * The policy's name: a non-empty string of printable ASCII. Default `'default'`. For a limit set,
+   * pass one name for each limit, in order, or one to which `-1`, `-2` and so on are appended. An
+   * `allOf` has one policy.
    */
   readonly policy?: string | readonly string[];
   /**
@@ -107,7 +107,9 @@ export function rateLimitHeaders(
 function perLimit<T>(name: string, value: T | readonly T[], count: number): readonly T[] {
   if (!isArray(value)) return Array.from({ length: count }, () => value);
   if (value.length === count) return value;
-  throw new RangeError(`${name} must be an array of ${count}, got ${value.length}`);
+  throw new RangeError(
+    `${name} must be an array of ${count}, one for each limit, got ${value.length}`,
+  );
 }
 
 function isArray<T>(value: T | readonly T[]): value is readonly T[] {

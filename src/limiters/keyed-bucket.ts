@@ -22,7 +22,7 @@ import { announce, Waiters } from './waiting.ts';
 
 /**
  * The bucket of one key of a `KeyedTokenBucket` or `KeyedLimitSet`. `whenFull` decides about a key
- * that finds no place in the table. If its calls are refused, waits fail with a timeout and
+ * that finds no entry in the table. If its calls are refused, waits fail with a timeout and
  * reservations are undefined. Tokens returned for such a key lapse.
  */
 export class KeyBucket extends BucketCalls {
@@ -46,7 +46,7 @@ export class KeyBucket extends BucketCalls {
   /**
    * Refuses this key for `ms` milliseconds, after which its bucket refills from 0. Beyond 2.8 million
    * tokens a second, a block may end sooner, but not within 50 days. Never shortens a longer debt;
-   * {@link reset} ends a block or debt. Returns false, and does nothing, if the key finds no place
+   * {@link reset} ends a block or debt. Returns false, and does nothing, if the key finds no entry
    * in the table, or its limits are unlimited.
    *
    * A block is a debt: returned tokens shorten it, and so does a higher rate after `reconfigure`. A
@@ -62,7 +62,7 @@ export class KeyBucket extends BucketCalls {
    * Fills this key's bucket for every tier: it then holds what a key does that took nothing, which
    * after a raise of the burst is not at once the whole burst. Callers of `wait` and `waitSync` try
    * again at once; those for whom the tokens do not suffice keep their instants, and so do
-   * reservations. Has no effect on a key without a place in the table.
+   * reservations. Has no effect on a key without an entry in the table.
    */
   reset(): void {
     this.at.reset();

@@ -81,7 +81,7 @@ const KIND = 'keyed-fixed-window';
 
 /**
  * The fixed window of one key of a `KeyedFixedWindow`. `whenFull` decides about a key that finds no
- * place in the table. `n` is an integer and defaults to 1; 0 is always admitted.
+ * entry in the table. `n` is an integer and defaults to 1; 0 is always admitted.
  */
 export class KeyWindow extends TokenCalls implements Part, Source {
   /** @internal */
@@ -200,7 +200,7 @@ export class KeyWindow extends TokenCalls implements Part, Source {
   /**
    * Refuses this key for `ms` milliseconds and then until the next window starts, under every tier.
    * Never shortens a longer debt; {@link reset} ends a block or debt, and a larger limit shortens
-   * it. Returns false, and does nothing, if the key finds no place in the table.
+   * it. Returns false, and does nothing, if the key finds no entry in the table.
    *
    * @throws RangeError, TypeError if `ms` is not from 0 to 1e11 (3.2 years).
    */
@@ -210,7 +210,7 @@ export class KeyWindow extends TokenCalls implements Part, Source {
 
   /**
    * Resets this key's count, which ends a block or debt. Waiting callers try again at once. Has no
-   * effect on a key without a place in the table.
+   * effect on a key without an entry in the table.
    */
   reset(): void {
     this.at.reset();

@@ -60,8 +60,7 @@ export class KeyedLimitSet extends KeyedBucket<typeof KIND, WithoutTiers> {
   }
 
   /**
-   * Creates a table with 1 to 8 limits for each key. Without a `region`, a table of more than about
-   * 100 keys gets its own region.
+   * Creates a table with 1 to 8 limits for each key. Without a `region`, it gets its own.
    *
    * @throws RangeError, TypeError for an invalid option, naming it.
    * @throws RateLimitError `ERR_REGION_FULL` if `region` has no room.

@@ -258,7 +258,7 @@ export class TableKey {
     return { limiter: this.table.limiter, key: this.key };
   }
 
-  /** Refuses the key for a time; false if it finds no place in the table, or nothing limits it. */
+  /** Refuses the key for a time; false if it finds no entry in the table, or nothing limits it. */
   block(ms: number): boolean {
     checkNumber('ms', ms, { min: 0, max: 1e11 });
     return this.seek().block(this.table.clock.now(), ms * 1000);
@@ -280,7 +280,7 @@ export interface TableOptions extends SharedOptions {
    */
   readonly capacity: number;
   /**
-   * What to do with keys that find no place in the table: let them `'share'` one bucket or window
+   * What to do with keys that find no entry in the table: let them `'share'` one bucket or window
    * (the default), `'refuse'` or `'admit'` their calls.
    */
   readonly whenFull?: WhenFull;

@@ -61,7 +61,7 @@ const CHANGE: Known<KeyedLimitChange> = /* @__PURE__ */ joined(LIMIT, { tiers: t
  * seed per table, so nobody can craft keys that collide.
  *
  * A key with an entry is admitted at most burst + rate * t tokens in any t seconds. Keys that find
- * no place in the table share one bucket, unless `whenFull` says otherwise. A key that gets an
+ * no entry in the table share one bucket, unless `whenFull` says otherwise. A key that gets an
  * entry later starts with a full bucket.
  *
  * @example

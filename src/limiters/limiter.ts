@@ -82,6 +82,12 @@ export function isKeyed(limiter: unknown): limiter is { for(key: never): unknown
   return typeof (limiter as { readonly for?: unknown } | undefined | null)?.for === 'function';
 }
 
+/** @throws TypeError for a keyed limiter, naming the parameter. */
+export function checkUnkeyed(name: string, limiter: unknown): void {
+  if (!isKeyed(limiter)) return;
+  throw new TypeError(`${name} must be the limiter of one key, such as keyed.for(key)`);
+}
+
 /**
  * Returns a limiter that has these methods and answers at once.
  *
@@ -89,9 +95,7 @@ export function isKeyed(limiter: unknown): limiter is { for(key: never): unknown
  */
 export function checkLimiter<T>(limiter: T, ...methods: readonly (keyof Limiter & keyof T)[]): T {
   checkAtOnce('limiter', limiter);
-  if (isKeyed(limiter)) {
-    throw new TypeError('limiter must be the limiter of one key, such as keyed.for(key)');
-  }
+  checkUnkeyed('limiter', limiter);
   const hasMethods = methods.every((name) => typeof limiter?.[name] === 'function');
   // A limiter on a server has no clock.
   const { clock } = (limiter ?? {}) as { readonly clock?: Partial<Clock> };

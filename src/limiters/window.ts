@@ -60,7 +60,10 @@ export function checkWhole(n: unknown, name = 'n'): number {
 
 /** The new limit of a window or log; omitted fields keep their value. */
 export interface WindowChange {
-  /** Maximum number of tokens per window. 0 admits nothing. */
+  /**
+   * Maximum number of tokens per window: an integer from 0, which admits nothing, to 1,073,741,823,
+   * or to `maxLimit` of a sliding window or log.
+   */
   readonly limit?: number;
   /** Length of the window in milliseconds: 0.001 to 1e11 (3.2 years), fractions allowed. */
   readonly intervalMs?: number;

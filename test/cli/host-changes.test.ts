@@ -99,7 +99,7 @@ test('reset fills a bucket without keys, and ends its debt', async () => {
   ]);
 });
 
-test('a key that finds no place is not blocked, and the log says that it failed', async () => {
+test('a key that finds no entry is not blocked, and the log says that it failed', async () => {
   const options = { rate: 1e-6, burst: 5, capacity: 1, whenFull: 'refuse' } as const;
   const path = regionWith((region) => {
     const table = KeyedTokenBucket.open(region, 'keyed', options);
@@ -108,7 +108,7 @@ test('a key that finds no place is not blocked, and the log says that it failed'
   const { code, stderr } = await host('block', path, 'keyed', 'ann', '10m');
   expect({ code, stderr }).toEqual({
     code: 1,
-    stderr: 'error: the key "ann" of "keyed" finds no place in the table, or is not limited\n',
+    stderr: 'error: the key "ann" of "keyed" finds no entry in the table, or is not limited\n',
   });
   expect((await host('log', path)).stdout).toMatch(/block ann {2}tokens 0 -> 0.* {2}failed\n$/);
 });

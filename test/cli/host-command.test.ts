@@ -187,6 +187,12 @@ test('ls lists regions, passes over other files, and says which region cannot be
   ]);
 });
 
+test('ls says that a folder has no regions', async () => {
+  const where = folder();
+  writeFileSync(`${where}/diary`, 'of somebody else');
+  expect(await host('ls', where)).toEqual({ stdout: `${where}: 0 regions\n`, stderr: '', code: 0 });
+});
+
 test('ls says once that this machine cannot map files', async () => {
   const where = folder();
   for (const name of ['a', 'b']) HostRegion.open({ path: `${where}/${name}` }).close();

@@ -123,6 +123,21 @@ describe('a limiter of the playground', () => {
     expect(broken.promise.held).toBe(false);
   });
 
+  it('keeps a set to each of its limits', () => {
+    const numbers = { rate: 10, burst: 4, rate2: 1, burst2: 2 };
+    const lane = new Lane({ kind: 'limit-set', numbers });
+    lane.add(1, 0, report(lane, [0, 0]));
+    lane.checkUntil(1);
+    expect(lane.promise).toEqual({
+      text: 'at most 4 + 10 x t in any t seconds; tightest so far 2 of 4, and at most 2 + 1 x t in any t seconds; tightest so far 2 of 2',
+      held: true,
+    });
+    expect(lane.mostInSlot).toBeCloseTo(2.1);
+    lane.add(1, 0, report(lane, [1]));
+    lane.checkUntil(2);
+    expect(lane.promise.held).toBe(false);
+  });
+
   it('checks an admission only when no worker can report an earlier one', () => {
     const lane = new Lane(bucket);
     lane.add(1, 0, report(lane, [0, 500_000]));
@@ -156,7 +171,7 @@ describe('a limiter of the playground', () => {
     expect(lane.data.handle).toEqual(handle);
     expect(lane.tokensNow).toBeGreaterThan(0);
     expect(lane.mostInSlot).toBeGreaterThan(0);
-    expect(lane.tokensFlow).toBe(kind.endsWith('bucket'));
+    expect(lane.tokensFlow).toBe(/bucket|set/.test(kind));
   });
 
   it('forgets the tokens of a limiter of another kind', () => {

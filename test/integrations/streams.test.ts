@@ -199,7 +199,7 @@ test('refuses invalid arguments, naming them', () => {
   for (const throttle of [throttleStream, throttleWebStream]) {
     expect(() => throttle({} as ByteLimiter)).toThrow('limiter must be a limiter, got an object');
     const keyed = KeyedTokenBucket.create({ rate: 1, burst: 1, capacity: 10 }) as never;
-    expect(() => throttle(keyed)).toThrow('limiter must be a limiter, got an object');
+    expect(() => throttle(keyed)).toThrow('limiter must be the limiter of one key');
     expect(() => throttle(bucket, { signal: 5 } as object)).toThrow(
       /signal.* must be an .*AbortSignal/,
     );

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import {
   allOf,
   FixedWindow,
+  KeyedTokenBucket,
   type Limiter,
   ManualClock,
   Region,
@@ -66,6 +67,13 @@ describe('allOf', () => {
   it.each([
     [() => allOf(), 'allOf needs at least one limiter'],
     [() => allOf({} as Limiter), 'limiters[0] must be a limiter, got an object'],
+    [
+      () => {
+        const keyed = KeyedTokenBucket.create({ rate: 1, burst: 1, capacity: 10 });
+        return allOf(keyed.for('ann'), keyed as unknown as Limiter);
+      },
+      'limiters[1] must be the limiter of one key, such as keyed.for(key)',
+    ],
     [
       () => {
         const clock = ManualClock.create();

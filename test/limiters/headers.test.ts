@@ -161,8 +161,8 @@ describe('rateLimitHeaders', () => {
     });
 
     it.each([
-      [{ policy: ['one'] }, /^policy must be an array of 2, got 1/],
-      [{ windowMs: [1, 2, 3] }, /^windowMs must be an array of 2, got 3/],
+      [{ policy: ['one'] }, /^policy must be an array of 2, one for each limit, got 1/],
+      [{ windowMs: [1, 2, 3] }, /^windowMs must be an array of 2, one for each limit, got 3/],
       [{ policy: ['one', ''] }, /^policy must be a string of printable ASCII/],
     ])('names what is wrong with %o', (options, message) => {
       expect(() => rateLimitHeaders(decision, options)).toThrow(message);

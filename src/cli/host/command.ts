@@ -82,7 +82,8 @@ interface ShowOptions extends RegionOptions {
 
 function list(folder: string): void {
   const files = entriesOf(folder).filter((entry) => entry.isFile());
-  print(files.flatMap(({ name }) => listed(join(resolve(folder), name))));
+  const regions = files.flatMap(({ name }) => listed(join(resolve(folder), name)));
+  print(regions.length === 0 ? [`${resolve(folder)}: 0 regions`] : regions);
 }
 
 function entriesOf(folder: string): Dirent[] {

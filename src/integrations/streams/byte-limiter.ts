@@ -1,5 +1,5 @@
 import { RateLimitError } from '../../errors.ts';
-import { isKeyed, type Limiter, type WaitOptions } from '../../limiters/limiter.ts';
+import { checkUnkeyed, type Limiter, type WaitOptions } from '../../limiters/limiter.ts';
 import { shown } from '../../options.ts';
 
 /** The limiter methods that throttled streams use. Every zerotime limiter has them. */
@@ -10,7 +10,8 @@ export interface ByteLimiter extends Pick<Limiter, 'limit'> {
 
 /** @throws TypeError if `limiter` is not a limiter. */
 export function checkByteLimiter(limiter: ByteLimiter): ByteLimiter {
-  if (typeof limiter?.wait === 'function' && !isKeyed(limiter)) return limiter;
+  checkUnkeyed('limiter', limiter);
+  if (typeof limiter?.wait === 'function') return limiter;
   throw new TypeError(`limiter must be a limiter, got ${shown(limiter)}`);
 }
 

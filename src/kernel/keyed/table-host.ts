@@ -61,7 +61,7 @@ export interface KeyedStats extends Partial<LimiterStats> {
   readonly entries: number;
   /** Entries reclaimed from buckets that were full again. */
   readonly reclaimed: number;
-  /** Calls whose key found no place in the table. */
+  /** Calls whose key found no entry in the table. */
   readonly shared: number;
   /** The most entries that one call probed: at most 64. Counted with `stats: true`. */
   readonly longestProbe?: number;
@@ -120,7 +120,7 @@ export abstract class TableHost<Engine extends TableEngine> {
   }
 
   /**
-   * Empties the key's bucket for a time; false if the key finds no place in the table, or nothing
+   * Empties the key's bucket for a time; false if the key finds no entry in the table, or nothing
    * limits it.
    */
   block(nowUs: number, us: number): boolean {
@@ -253,7 +253,7 @@ export interface KeyedKernel extends TokenKernel {
    */
   seek(high: number, low: number, tier?: number): void;
   /**
-   * Empties the key's bucket for a time; false if the key finds no place in the table, or nothing
+   * Empties the key's bucket for a time; false if the key finds no entry in the table, or nothing
    * limits it.
    */
   block(nowUs: number, us: number): boolean;

@@ -84,7 +84,10 @@ export interface DriveOptions<Data = unknown> {
   readonly ramp?: RateRamp;
   /** When calls come due. Default: 1/rate apart. */
   readonly arrivals?: DriveArrivals;
-  /** Calls that may start at once to catch up after a stall of this client. Default: 1. */
+  /**
+   * Calls that may start at once to catch up after a stall of this client, from 1 to 1,000,000.
+   * Default: 1.
+   */
   readonly burst?: number;
   /** Number of threads, from 1 to 256. Default: 1. */
   readonly threads?: number;
@@ -94,16 +97,16 @@ export interface DriveOptions<Data = unknown> {
   readonly warmupMs?: number;
   /**
    * A call that takes longer fails as `timed out`: its signal is aborted, and the run continues.
-   * Also bounds `teardown`. Default: 5,000.
+   * Also bounds `teardown`. From 1 ms to a day. Default: 5,000.
    */
   readonly timeoutMs?: number;
   /**
-   * Maximum number of a task's calls in flight per thread. Further calls wait, and their latency
-   * counts. Default: 1,000. With `rate: Infinity`, the number of calls that each thread keeps in
+   * Maximum number of a task's calls in flight per thread, from 1 to 1,000,000. Further calls wait,
+   * and their latency counts. Default: 1,000. With `rate: Infinity`, the number of calls that each thread keeps in
    * flight if the task is asynchronous; default: 1.
    */
   readonly concurrency?: number;
-  /** With `rate: Infinity`: number of rounds. Default: 5. */
+  /** With `rate: Infinity`: number of rounds, from 1 to 1,000. Default: 5. */
   readonly rounds?: number;
   /**
    * Bounds on the result. By default at most half of the calls may fail, and at least 99.9 % of the

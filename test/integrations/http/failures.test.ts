@@ -123,12 +123,12 @@ describe.each(Object.entries(FRAMEWORKS))('with %s', (name, serve) => {
     [
       'a list of policies that does not fit the limiter of a request',
       { limiter: () => bucketOf(9), policy: ['second', 'minute'] },
-      'policy must be an array of 1, got 2',
+      'policy must be an array of 1, one for each limit, got 2',
     ],
     [
       'a list of policies that does not fit a limiter on a server',
       { limiter: { decide: async () => bucketOf(9).decide() }, policy: ['second', 'minute'] },
-      'policy must be an array of 1, got 2',
+      'policy must be an array of 1, one for each limit, got 2',
     ],
   ])('an error of %s never lets a request pass', async (_, limits, message) => {
     const errors: unknown[] = [];

@@ -85,7 +85,7 @@ export interface FleetStats {
  *
  * Create one in each process, in its longest-lived thread, and attach the other threads to its
  * handle. Each fleet bucket has its own stock and buyer, and counts as one process. The buyer runs
- * on the event loop of the creating thread. If that thread ends, or blocks for a second while
+ * on the event loop of the creating thread. If that thread ends, or blocks for 0.8 s while
  * others need tokens, a thread attached with a `source` takes over.
  *
  * @example
