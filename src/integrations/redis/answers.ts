@@ -1,13 +1,9 @@
 import { RateLimitError } from '../../errors.ts';
 import { Reports } from '../callbacks/reports.ts';
 import type { RedisSettings } from './redis-options.ts';
+import type { RemoteBucket } from './remote-bucket.ts';
 import { isUnreachable } from './server-error.ts';
 import type { ServerNode } from './server-node.ts';
-
-/** Whether a call failed because it asked for more tokens than the bucket can ever hold. */
-function isNever(error: unknown): boolean {
-  return error instanceof RateLimitError && error.code === 'ERR_EXCEEDS_BURST';
-}
 
 /** Counts of one object's calls. */
 export interface RedisStats {
@@ -31,9 +27,10 @@ export interface RedisStats {
 }
 
 /** A bucket whose key is on a server, which may change. */
-interface Served {
-  readonly node: ServerNode;
-}
+type Served = Pick<RemoteBucket, 'node'>;
+
+/** Failed buckets kept for each server: one whose key is still there proves the outage. */
+const MOST_FAILED = 100;
 
 /** The results of a call without a server, and what a result admits. */
 export interface Results<T> {
@@ -55,8 +52,8 @@ export class Answers {
   #refused = 0;
   #unreachable = 0;
   #commands = 0;
-  /** Servers that did not respond to the last call, and the bucket that called. */
-  readonly #down = new Map<ServerNode, Served>();
+  /** The servers that did not respond to the last call, and the buckets that called. */
+  readonly #down = new Map<ServerNode, Set<Served>>();
 
   constructor(settings: Pick<RedisSettings, 'whenUnreachable' | 'onUnreachable'>) {
     this.#settings = settings;
@@ -85,15 +82,18 @@ export class Answers {
       result = await ask();
       if (this.#down.size > 0) this.#down.delete(bucket.node);
     } catch (error) {
-      // Thrown because of an answer.
-      if (isNever(error)) {
-        this.#down.delete(bucket.node);
-        if (admitted !== undefined) this.count(undefined);
+      if (!isUnreachable(error)) {
+        if (error instanceof RateLimitError) {
+          // The server has answered.
+          this.#down.delete(bucket.node);
+          if (error.code === 'ERR_EXCEEDS_BURST' && admitted !== undefined) this.count(undefined);
+        }
+        throw error;
       }
       this.#countFailure(bucket, error);
       const { whenUnreachable } = this.#settings;
       const instead = whenUnreachable === 'throw' ? undefined : results[whenUnreachable];
-      if (instead === undefined || !isUnreachable(error)) throw error;
+      if (instead === undefined) throw error;
       result = instead();
     }
     if (admitted !== undefined) this.count(admitted(result));
@@ -101,35 +101,42 @@ export class Answers {
   }
 
   /**
-   * Retries until the server responds. Resolves with undefined if the local share should be used.
+   * Retries until the server responds. Resolves with undefined if it does not and the local share
+   * can serve the call.
    */
   async insist<T>(
     bucket: Served,
     ask: () => Promise<T>,
+    canShare: () => boolean,
     deadlineUs: number,
     signal: AbortSignal | undefined,
   ): Promise<T | undefined> {
+    const { whenUnreachable } = this.#settings;
     for (;;) {
       try {
-        return await this.ask<T | undefined>(bucket, ask, { local: () => undefined });
+        return await this.ask(bucket, ask, {});
       } catch (error) {
-        if (this.#settings.whenUnreachable === 'throw' || !isUnreachable(error)) throw error;
+        if (whenUnreachable === 'throw' || !isUnreachable(error)) throw error;
+        if (whenUnreachable === 'local' && canShare()) return undefined;
         await bucket.node.untilRetry(deadlineUs, signal, error);
       }
     }
   }
 
-  /** A server that no longer has the bucket's key will get no call that could end its outage. */
+  /** A server that no longer has a bucket's key will get no call that could end its outage. */
   #isDown(node: ServerNode): boolean {
-    return this.#down.get(node)?.node === node;
+    for (const bucket of this.#down.get(node) ?? []) if (bucket.node === node) return true;
+    return false;
   }
 
-  #countFailure(bucket: Served, error: unknown): void {
-    if (!isUnreachable(error)) return;
+  #countFailure(bucket: Served, error: RateLimitError): void {
     const { node } = bucket;
     this.#unreachable++;
     const wasDown = this.#isDown(node);
-    this.#down.set(node, bucket);
+    const failed = this.#down.get(node) ?? new Set();
+    const [oldest] = failed;
+    if (failed.size >= MOST_FAILED && oldest !== undefined) failed.delete(oldest);
+    this.#down.set(node, failed.add(bucket));
     if (!wasDown) this.#reports.tell(() => this.#settings.onUnreachable(error));
   }
 

@@ -21,7 +21,7 @@ import { systemClock } from '../../time/system-clock.ts';
 import type { Answers, RedisStats, Results } from './answers.ts';
 import type { TokenSource } from './fleet/token-source.ts';
 import type { RedisSettings, WhenUnreachable } from './redis-options.ts';
-import { type Acquired, RemoteBucket, type RemoteReceipt } from './remote-bucket.ts';
+import { type Acquired, RemoteBucket } from './remote-bucket.ts';
 import { isUnreachable } from './server-error.ts';
 
 /**
@@ -175,7 +175,7 @@ export abstract class RedisBucket extends Described implements TokenSource {
   decide(n = 1): Promise<Decision> {
     return this.#ask(() => this.remote.decide(checkTokens('n', n)), {
       refuse: () => this.#refusal(),
-      local: () => this.#local().decide(n),
+      local: () => (n > this.#local().limit ? this.#refusal() : this.#local().decide(n)),
       admitted: ({ allowed }) => (allowed ? n : undefined),
     });
   }
@@ -216,14 +216,17 @@ export abstract class RedisBucket extends Described implements TokenSource {
     const { maxWaitMs = Number.POSITIVE_INFINITY } = checkOptions(options, { maxWaitMs: true });
     checkSpanMs('maxWaitMs', maxWaitMs);
     const ask = async () => {
-      const { waitUs, burst, receipt } = await this.remote.acquire(n, maxWaitMs * 1000);
-      if (waitUs === NEVER) throw exceeds(n, burst);
+      const acquired = await this.remote.acquire(n, maxWaitMs * 1000);
+      const { waitUs } = acquired;
+      if (waitUs === NEVER) throw exceeds(n, this.burst);
       if (waitUs === LATER) return undefined;
       const atUs = systemClock.now() + waitUs;
-      return new RedisReservation(waitUs / 1000, atUs, () => this.#cancel(receipt));
+      return new RedisReservation(waitUs / 1000, atUs, () => this.#cancel(acquired));
     };
     const local = () => {
-      const promised = this.#local().reserve(n, { maxWaitMs });
+      const share = this.#local();
+      // The server may grant them after the outage, so they are not impossible.
+      const promised = n > share.limit ? undefined : share.reserve(n, { maxWaitMs });
       if (promised === undefined) return undefined;
       return new RedisReservation(promised.waitMs, promised.atUs, async () => promised.cancel());
     };
@@ -234,8 +237,8 @@ export abstract class RedisBucket extends Described implements TokenSource {
     });
   }
 
-  #cancel(receipt: RemoteReceipt): Promise<boolean> {
-    return this.remote.cancel(receipt).catch((error: unknown) => {
+  #cancel(acquired: Acquired): Promise<boolean> {
+    return this.remote.cancel(acquired).catch((error: unknown) => {
       if (isUnreachable(error)) return false;
       throw error;
     });
@@ -280,9 +283,11 @@ export abstract class RedisBucket extends Described implements TokenSource {
     try {
       const ask = () => {
         const asked = this.remote.acquire(n, Math.max(0, deadlineUs - systemClock.now()));
-        return orAborted(asked, signal, ({ receipt }) => this.#cancel(receipt));
+        return orAborted(asked, signal, (acquired) => this.#cancel(acquired));
       };
-      const acquired = await this.#answers.insist(this.remote, ask, deadlineUs, signal);
+      const canShare = () => n <= this.#local().limit;
+      const { remote } = this;
+      const acquired = await this.#answers.insist(remote, ask, canShare, deadlineUs, signal);
       if (acquired === undefined) {
         await this.#local().wait(n, {
           timeoutMs: Math.max(0, (deadlineUs - systemClock.now()) / 1000),
@@ -292,7 +297,7 @@ export abstract class RedisBucket extends Described implements TokenSource {
           ...(signal && { signal }),
         });
       } else {
-        if (acquired.waitUs === NEVER) throw exceeds(n, acquired.burst);
+        if (acquired.waitUs === NEVER) throw exceeds(n, this.burst);
         if (acquired.waitUs === LATER)
           throw isFull ? queueFull(maxWaiting) : timedOut(n, timeoutMs);
         await this.#sleep(acquired, { strict, precise, signal });
@@ -304,13 +309,13 @@ export abstract class RedisBucket extends Described implements TokenSource {
     this.#answers.count(n);
   }
 
-  async #sleep({ waitUs, receipt }: Acquired, options: SleepOptions): Promise<void> {
-    if (waitUs === 0) return;
+  async #sleep(acquired: Acquired, options: SleepOptions): Promise<void> {
+    if (acquired.waitUs === 0) return;
     try {
-      await sleepOrWake(systemClock, systemClock.now() + waitUs, options);
+      await sleepOrWake(systemClock, systemClock.now() + acquired.waitUs, options);
     } catch (error) {
       // In the background: don't make the caller wait for the cancellation.
-      this.#cancel(receipt).catch(() => undefined);
+      this.#cancel(acquired).catch(() => undefined);
       throw error;
     }
   }

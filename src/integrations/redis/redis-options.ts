@@ -27,7 +27,7 @@ export interface RedisOptions {
    * - `'refuse'`, the default: calls are refused; `wait` keeps waiting for the server.
    * - `'throw'`: calls reject with a RateLimitError `ERR_UNREACHABLE`.
    * - `'local'`: this process admits its share of the limit: rate / processes, and burst /
-   *   processes but at least one token.
+   *   processes but at least one token. Larger calls are refused; `wait` keeps waiting for the server.
    */
   readonly whenUnreachable?: WhenUnreachable;
   /**

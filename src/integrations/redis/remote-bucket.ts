@@ -19,25 +19,13 @@ import {
   untilUs,
 } from './standing.ts';
 import { type RunTakes, type TakeAnswer, TakeBatch } from './take-batch.ts';
-import { type Ticks, ticksWord } from './ticks.ts';
+import { ticksWord } from './ticks.ts';
 
-/** The state written by an acquisition, for `cancel`. */
-export interface RemoteReceipt {
-  readonly originUs: number;
-  /** One per limit. */
-  readonly zeroTimes: readonly Ticks[];
-  readonly epoch: number;
-  readonly tokens: number;
-}
-
-/** The result of an acquisition. */
-export interface Acquired {
+/** An acquisition, and the state that it has left, for `cancel`. */
+export interface Acquired extends Standing {
   /** Microseconds to wait before acting, LATER or NEVER. */
   readonly waitUs: number;
-  readonly burst: number;
-  /** The server's time, adjusted so that it never runs backwards. */
-  readonly nowUs: number;
-  readonly receipt: RemoteReceipt;
+  readonly tokens: number;
 }
 
 /** Options of a bucket on a server. */
@@ -180,13 +168,9 @@ export class RemoteBucket {
 
   acquire(tokens: number, maxWaitUs: number): Promise<Acquired> {
     return this.#takeAndLook(tokens, maxWaitUs, (result, standing) => {
-      const { originUs, nowUs, epoch, limits } = standing;
-      const burst = Math.min(...limits.map(({ schedule }) => schedule.burst));
       // A free call never waits, even in debt.
       const dueUs = () => (isFree(standing, tokens) ? 0 : untilUs(standing, 0));
-      const waitUs = result === 0 ? dueUs() : result;
-      const zeroTimes = limits.map(({ zeroTime }) => zeroTime);
-      return { waitUs, burst, nowUs, receipt: { originUs, zeroTimes, epoch, tokens } };
+      return { ...standing, waitUs: result === 0 ? dueUs() : result, tokens };
     });
   }
 
@@ -211,13 +195,14 @@ export class RemoteBucket {
     await this.#operate('return', () => [String(Math.min(tokens, MAX_SPAN_TICKS))]);
   }
 
-  /** Undoes an acquisition if nothing has been written since. */
-  async cancel({ originUs, zeroTimes, epoch, tokens }: RemoteReceipt): Promise<boolean> {
+  /** Undoes an acquisition if nothing has been written since. One that was refused took nothing. */
+  async cancel({ waitUs, originUs, limits, epoch, tokens }: Acquired): Promise<boolean> {
+    if (waitUs < 0) return false;
     const { answer, schedules } = await this.#operate('cancel', () => [
       String(tokens),
       String(originUs),
       String(epoch),
-      ...zeroTimes.map(ticksWord),
+      ...limits.map(({ zeroTime }) => ticksWord(zeroTime)),
     ]);
     return Number(answer[resultsAt(schedules)]) === 1;
   }

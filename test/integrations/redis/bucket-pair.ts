@@ -10,7 +10,7 @@ import {
   type SeveralLimits,
   TokenBucket,
 } from '../../../src/index.ts';
-import type { RemoteBucket, RemoteReceipt } from '../../../src/integrations/redis/remote-bucket.ts';
+import type { Acquired, RemoteBucket } from '../../../src/integrations/redis/remote-bucket.ts';
 import { LATER, NEVER } from '../../../src/kernel/bucket/kernel.ts';
 import { changedSchedule, changeOf } from '../../../src/limiters/limit.ts';
 import type { Random } from '../../support/random.ts';
@@ -21,7 +21,7 @@ export class BucketPair {
   readonly clock = ManualClock.create({ nowMs: 1_705_509_033_000 });
   readonly #ours: TokenBucket | LimitSet;
   readonly #theirs: RemoteBucket;
-  readonly #held: { ours: Reservation; theirs: RemoteReceipt }[] = [];
+  readonly #held: { ours: Reservation; theirs: Acquired }[] = [];
 
   constructor(client: Connection, key: string, limit: BucketLimit | SeveralLimits) {
     const { clock } = this;
@@ -148,7 +148,7 @@ export class BucketPair {
         expect(acquired.waitUs === LATER, `reserve(${n}, ${maxWaitMs})`).toBe(
           promised === undefined,
         );
-        if (promised !== undefined) this.#held.push({ ours: promised, theirs: acquired.receipt });
+        if (promised !== undefined) this.#held.push({ ours: promised, theirs: acquired });
         break;
       }
       case 6: {

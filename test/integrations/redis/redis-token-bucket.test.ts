@@ -114,9 +114,9 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
       const limit = { rate: SLOW, burst: 10 };
       const asked = remote(connection, limit, () => 1e12, 'free');
       await expectFreePromises(asked);
-      const { receipt } = await asked.acquire(2, 0);
+      const taken = await asked.acquire(2, 0);
       await connection.send('DEL', 'free');
-      expect(await asked.cancel(receipt)).toBe(false);
+      expect(await asked.cancel(taken)).toBe(false);
     });
 
     test("makes callers wait in turn, by the server's clock", async () => {
@@ -157,6 +157,19 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
       await expect(waiting).rejects.toThrow('enough');
       while ((await bucket.balance()) < 9);
     });
+
+    test.each([5, 11])(
+      'returns nothing if a wait for %d is aborted that was refused',
+      async (n) => {
+        const bucket = create();
+        await bucket.wait(10);
+        const end = new AbortController();
+        const waiting = bucket.wait(n, { timeoutMs: 100, signal: end.signal });
+        end.abort(new Error('enough'));
+        await expect(waiting).rejects.toThrow('enough');
+        for (let call = 0; call < 3; call++) expect(await bucket.balance()).toBeLessThan(1);
+      },
+    );
 
     test('has the limit that any user sets', async () => {
       const [here, there] = [create(), create({}, other)];

@@ -1,9 +1,11 @@
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type RateLimitError, systemClock } from '../../../src/index.ts';
+import { clusterSlot } from '../../../src/integrations/redis/client.ts';
 import { FORMAT, MORE_THAN_BURST } from '../../../src/integrations/redis/script/format.ts';
 import { replyError } from '../../../src/integrations/redis/server-error.ts';
 import {
+  RedisKeyedTokenBucket,
   RedisLimitSet,
   RedisTokenBucket,
   type RedisTokenBucketOptions,
@@ -101,6 +103,35 @@ describe('a reply', () => {
       expect(bucket.stats()).toMatchObject({ isReachable: true, refused: 1, unreachable: 1 });
     },
   );
+
+  test('that is an error ends an outage', async () => {
+    const { bucket } = answered(fails('gone'), fails('WRONGTYPE x'), fails('ERR x'), fails('gone'));
+    await expect(bucket.tryConsume()).rejects.toMatchObject({ code: 'ERR_UNREACHABLE' });
+    const laterUs = systemClock.now() + 60e6;
+    vi.spyOn(systemClock, 'now').mockImplementation(() => laterUs);
+    for (const code of ['ERR_KEY_INVALID', 'ERR_COMMAND_FAILED']) {
+      await expect(bucket.tryConsume()).rejects.toMatchObject({ code });
+      expect(bucket.stats().isReachable).toBe(true);
+    }
+    await expect(bucket.tryConsume()).rejects.toMatchObject({ code: 'ERR_UNREACHABLE' });
+    expect(bucket.stats().isReachable).toBe(false);
+  });
+
+  test('from another server ends no outage for the keys that have not moved', async () => {
+    const slots: string[][] = Array.from({ length: 16_384 }, () => ['10.0.0.1:6379']);
+    const evalsha = async (_: string, __: number, key = '') => {
+      if (slots[clusterSlot(key)]?.[0] === '10.0.0.1:6379') throw new Error('gone');
+      return NOW_US;
+    };
+    const client = { evalsha, eval: evalsha, on: () => undefined, slots };
+    const perKey = RedisKeyedTokenBucket.create({ client, prefix: 'a', rate: 1, burst: 1 });
+    for (const key of ['stays', 'moves']) expect(await perKey.tryConsume(key)).toBe(false);
+    slots[clusterSlot('a:moves')] = ['10.0.0.2:6379'];
+    expect(await perKey.tryConsume('moves')).toBe(true);
+    expect(perKey.stats().isReachable).toBe(false);
+    slots[clusterSlot('a:stays')] = ['10.0.0.2:6379'];
+    expect(perKey.stats().isReachable).toBe(true);
+  });
 
   test('from the server that has the key now ends the outage of another one', async () => {
     const unreachable: unknown[] = [];
