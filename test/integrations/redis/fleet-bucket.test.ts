@@ -5,9 +5,7 @@ import {
   RedisTokenBucket,
 } from '../../../src/integrations/redis.ts';
 import { until } from '../../support/settled.ts';
-import { Fleet, settle } from './fleet-source.ts';
-
-const INTERVAL_MS = 20;
+import { Fleet, fleetOf, INTERVAL_MS, settle } from './fleet-source.ts';
 
 describe('a fleet bucket', () => {
   test('starts with its minimum stock, and spends it without a command', async () => {
@@ -17,24 +15,20 @@ describe('a fleet bucket', () => {
     for (let i = 0; i < 7; i++) expect(process.tryConsume()).toBe(true);
     expect(process.tryConsume()).toBe(false);
     expect(fleet.source.asked).toEqual([7]);
-    await process.close();
   });
 
   test('buys for five intervals each time it runs short, up to its stock', async () => {
-    const fleet = new Fleet({ rate: 1e6, burst: 1e6 });
-    const process = await fleet.join({ stock: 100 });
+    const { fleet, process } = await fleetOf({ rate: 1e6, burst: 1e6 }, { stock: 100 });
     for (const bought of [1, 5, 25, 100, 100]) {
       expect(fleet.source.asked.at(-1)).toBe(bought);
       expect(process.available()).toBe(bought);
       expect(process.consumeOrDrain(1e6)).toBe(bought);
       await fleet.pass(INTERVAL_MS);
     }
-    await process.close();
   });
 
   test('refills before it runs dry once it knows the demand', async () => {
-    const fleet = new Fleet({ rate: 1e6, burst: 1e6 });
-    const process = await fleet.join({ stock: 10_000 });
+    const { fleet, process } = await fleetOf({ rate: 1e6, burst: 1e6 }, { stock: 10_000 });
     let refused = 0;
     for (let ms = 0; ms < 2000; ms++) {
       for (let i = 0; i < 10; i++) if (!process.tryConsume() && ms >= 200) refused++;
@@ -45,7 +39,6 @@ describe('a fleet bucket', () => {
     // 10 per millisecond: for five intervals, less the two intervals' worth that is left.
     expect(bought).toBeGreaterThanOrEqual(19_000);
     expect(purchases).toBeLessThan(50);
-    await process.close();
   });
 
   // docs/fleets.md: "If one process has all of the demand for a while, d = 100,000"
@@ -86,8 +79,7 @@ describe('a fleet bucket', () => {
   );
 
   test('sends at most one command per interval, however often it runs dry', async () => {
-    const fleet = new Fleet({ rate: 1000, burst: 10 });
-    const process = await fleet.join({ stock: 1000 });
+    const { fleet, process } = await fleetOf({ rate: 1000, burst: 10 }, { stock: 1000 });
     let spent = 0;
     for (let ms = 0; ms < 1000; ms++) {
       for (let i = 0; i < 5; i++) if (process.tryConsume()) spent++;
@@ -96,7 +88,6 @@ describe('a fleet bucket', () => {
     expect(fleet.source.asked.length).toBeLessThanOrEqual(1000 / INTERVAL_MS + 1);
     // The source holds at most 10, and the fleet bucket empties it every 20 ms.
     expect(spent).toBeGreaterThanOrEqual(10 * (1000 / INTERVAL_MS - 4));
-    await process.close();
   });
 
   test('returns tokens that stay unused for too long, except for its minimum stock', async () => {
@@ -141,7 +132,6 @@ describe('a fleet bucket', () => {
     expect(process.tryConsume()).toBe(true);
     await until(() => fleet.source.asked.length === 2, 'a purchase');
     expect(process.available()).toBe(10);
-    await process.close();
   });
 
   test('returns all unspent tokens when closed, and then grants none', async () => {
@@ -168,9 +158,7 @@ describe('a fleet bucket', () => {
   });
 
   test('returns a purchase that arrives after it was closed', async () => {
-    const fleet = new Fleet({ rate: 1000, burst: 1000 });
-    const { source } = fleet;
-    const process = await fleet.join({ stock: 100 });
+    const { fleet, source, process } = await fleetOf({ rate: 1000, burst: 1000 }, { stock: 100 });
     source.isHeld = true;
     expect(process.consumeOrDrain(5)).toBe(1);
     await fleet.pass(INTERVAL_MS);
@@ -198,7 +186,6 @@ describe('a fleet bucket', () => {
     expect(process.tryConsume(30)).toBe(true);
     process.returnTokens(1000);
     expect(process.available()).toBe(100);
-    await process.close();
   });
 
   test('returns the tokens of a purchase that exceed the stock', async () => {
@@ -216,7 +203,6 @@ describe('a fleet bucket', () => {
     expect(source.returned).toEqual([25]);
     expect(process.available()).toBe(100);
     source.isHeld = false;
-    await process.close();
   });
 
   test('names each invalid option', async () => {
@@ -253,17 +239,14 @@ describe('a fleet bucket', () => {
     const source = RedisTokenBucket.create({ ...options, whenUnreachable: 'throw' });
     const process = await fleet.join({ stock: 1, source });
     expect(process.stats()).toMatchObject({ failures: 1, isReachable: false });
-    await process.close();
   });
 
   test('throws for an invalid number of tokens', async () => {
-    const fleet = new Fleet({ rate: 1, burst: 1 });
-    const process = await fleet.join({ stock: 10 });
+    const { process } = await fleetOf({ rate: 1, burst: 1 }, { stock: 10 });
     expect(() => process.tryConsume(-1)).toThrow(/^n must be/);
     expect(() => process.consumeOrDrain(Number.NaN)).toThrow(/^n must be/);
     expect(() => process.returnTokens(Number.POSITIVE_INFINITY)).toThrow(/^n must be/);
     await expect(process.wait('1' as unknown as number)).rejects.toThrow(/^n must be/);
     expect(process.tryConsume(0)).toBe(true);
-    await process.close();
   });
 });

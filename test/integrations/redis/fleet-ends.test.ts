@@ -2,11 +2,12 @@ import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { mostBeyondRate, type Spend } from '../../../bench/spend-log.ts';
-import { systemClock, type TokenBucket } from '../../../src/index.ts';
-import { FleetSpender, type TokenSource } from '../../../src/integrations/redis.ts';
+import { systemClock } from '../../../src/index.ts';
+import { FleetSpender } from '../../../src/integrations/redis.ts';
 import { part } from '../../support/random.ts';
 import type { FleetEnd } from '../../workers/fleet-owner.ts';
 import { BURST, Owner, RATE, STOCK } from './fleet-owner.ts';
+import { sourceOn } from './fleet-source.ts';
 
 /** Owners that end in each way. ZEROTIME_ENDS=50 makes them as many as the claim is about. */
 const OWNERS = Number(process.env['ZEROTIME_ENDS'] ?? part(4, 1));
@@ -23,13 +24,6 @@ const ENDS: readonly FleetEnd[] = [
   'killed: out of memory',
   'idle',
 ];
-
-function sourceOn(bucket: TokenBucket): TokenSource {
-  return {
-    consumeOrDrain: async (n) => bucket.consumeOrDrain(n),
-    returnTokens: async (n) => bucket.returnTokens(n),
-  };
-}
 
 /** Waits for one token after the other, until a wait fails. */
 class Waiter {

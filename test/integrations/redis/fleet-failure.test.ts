@@ -2,9 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { completeTerms, FleetCounts } from '../../../src/integrations/redis/fleet/cell.ts';
 import { Purchases } from '../../../src/integrations/redis/fleet/purchases.ts';
 import { FLEET_STOCK_BYTES } from '../../../src/memory/layout/fleet.ts';
-import { Fleet, settle } from './fleet-source.ts';
-
-const INTERVAL_MS = 20;
+import { Fleet, fleetOf, INTERVAL_MS, settle } from './fleet-source.ts';
 
 describe('a fleet bucket whose source is unreachable', () => {
   test('can be created, and starts once the source is reachable', async () => {
@@ -14,13 +12,11 @@ describe('a fleet bucket whose source is unreachable', () => {
     expect(process.stats()).toMatchObject({ bought: 0, failures: 1, isReachable: false });
     expect(process.tryConsume()).toBe(false);
     fleet.source.isDown = false;
-    for (let ms = 0; process.available() === 0; ms += INTERVAL_MS) {
-      expect(ms).toBeLessThanOrEqual(2000);
-      await fleet.pass(INTERVAL_MS);
+    await fleet.passUntil(() => {
       process.tryConsume(100);
-    }
+      return process.available() > 0;
+    }, 2000);
     expect(process.stats().isReachable).toBe(true);
-    await process.close();
   });
 
   test('spends its stock, then refuses, and asks the source less and less often', async () => {
@@ -60,12 +56,10 @@ describe('a fleet bucket whose source is unreachable', () => {
     }
     expect(spent).toBeGreaterThanOrEqual(2000 - 2 * INTERVAL_MS);
     source.isDown = false;
-    for (let ms = 0; !process.stats().isReachable; ms += INTERVAL_MS) {
-      expect(ms).toBeLessThanOrEqual(2000);
+    await fleet.passUntil(() => {
       process.consumeOrDrain(1000);
-      await fleet.pass(INTERVAL_MS);
-    }
-    await process.close();
+      return process.stats().isReachable;
+    }, 2000);
   });
 
   test('spends nothing of a failed purchase, though the source took the tokens', async () => {
@@ -81,14 +75,10 @@ describe('a fleet bucket whose source is unreachable', () => {
     await fleet.pass(INTERVAL_MS);
     expect(process.available()).toBe(0);
     source.consumeOrDrain = consumeOrDrain;
-    for (let ms = 0; process.available() === 0; ms += INTERVAL_MS) {
-      expect(ms).toBeLessThanOrEqual(2000);
-      expect(process.tryConsume()).toBe(false);
-      await fleet.pass(INTERVAL_MS);
-    }
+    await fleet.passUntil(() => process.available() > 0 || process.tryConsume(), 2000);
+    expect(process.available()).toBeGreaterThan(0);
     // All tokens in the bucket or spent came from the source.
     expect(10 + process.available()).toBeLessThan(1000 - source.bucket.available() + 2);
-    await process.close();
   });
 
   test('a source that throws instead of rejecting is unreachable too', async () => {
@@ -106,7 +96,6 @@ describe('a fleet bucket whose source is unreachable', () => {
       await fleet.pass(INTERVAL_MS);
     }
     expect(process.stats().failures).toBeGreaterThan(2);
-    await process.close();
   });
 
   test('asks a hanging source once, and returns tokens that arrive too late', async () => {
@@ -129,9 +118,7 @@ describe('a fleet bucket whose source is unreachable', () => {
   });
 
   test('retries as soon after the second outage as after the first', async () => {
-    const fleet = new Fleet({ rate: 1000, burst: 1000 });
-    const { source } = fleet;
-    const process = await fleet.join({ stock: 100 });
+    const { fleet, source, process } = await fleetOf({ rate: 1000, burst: 1000 }, { stock: 100 });
     const failuresWithin = async (ms: number) => {
       const before = process.stats().failures;
       for (let passed = 0; passed < ms; passed += INTERVAL_MS) {
@@ -147,7 +134,6 @@ describe('a fleet bucket whose source is unreachable', () => {
     expect(process.stats().isReachable).toBe(true);
     source.isDown = true;
     expect(await failuresWithin(2000)).toBe(first);
-    await process.close();
   });
 
   test('loses tokens that cannot be returned, and closes without an error', async () => {

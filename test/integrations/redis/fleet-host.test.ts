@@ -1,15 +1,14 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { mostBeyondRate, type Spend } from '../../../bench/spend-log.ts';
 import { systemClock, TokenBucket } from '../../../src/index.ts';
-import { FleetBucket } from '../../../src/integrations/redis.ts';
 import { part } from '../../support/random.ts';
 import { until } from '../../support/settled.ts';
 import { CONNECT } from './connections.ts';
-import { HostFleet, LIMIT, result, STOCK } from './host-fleet.ts';
+import { INTERVAL_MS, sourceOn } from './fleet-source.ts';
+import { HostFleet, LIMIT, NO_SOURCE, result, STOCK } from './host-fleet.ts';
 import { LACKS_REDIS, RedisServer } from './server.ts';
 
 const PROCESSES = 3;
-const INTERVAL_MS = 20;
 /** Buyers that are killed. ZEROTIME_ENDS=50 makes them as many as the claim is about, and times them. */
 const KILLS = Number(process.env['ZEROTIME_ENDS'] ?? part(3, 1));
 const WORST_MS = 2000;
@@ -129,12 +128,7 @@ describe('a fleet bucket of several processes', () => {
     const fleet = new HostFleet({ limit: FIXED });
     for (const child of await fleet.addTwo()) await fleet.kill(child);
     const market = TokenBucket.open(fleet.region, 'market', FIXED);
-    const source = {
-      consumeOrDrain: async (n: number) => market.consumeOrDrain(n),
-      returnTokens: async (n: number) => market.returnTokens(n),
-    };
-    const { stock, minStock } = fleet.opening;
-    const bucket = await FleetBucket.open(fleet.region, 'hot', { source, stock, minStock });
+    const bucket = await fleet.open(sourceOn(market));
     expect(fleet.buyerEntry).toBe(fleet.region.handle.process);
     await bucket.wait(STOCK);
     await bucket.close();
@@ -153,9 +147,7 @@ describe('a fleet bucket of several processes', () => {
   test('is closed after its region too', async () => {
     const fleet = new HostFleet({ limit: FIXED });
     const [child] = await fleet.add(1);
-    const { stock, minStock } = fleet.opening;
-    const source = { consumeOrDrain: async () => 0, returnTokens: async () => undefined };
-    const bucket = await FleetBucket.open(fleet.region, 'hot', { source, stock, minStock });
+    const bucket = await fleet.open(NO_SOURCE);
     fleet.region.close();
     await bucket.close();
     expect(bucket.isClosed).toBe(true);

@@ -4,7 +4,7 @@ import { Stock } from '../../../src/integrations/redis/fleet/stock.ts';
 import { FleetBucket, type FleetHandle, FleetSpender } from '../../../src/integrations/redis.ts';
 import { FLEET_STOCK } from '../../../src/memory/layout/fleet.ts';
 import { replaceExchanges } from '../../support/replaced-exchanges.ts';
-import { CLOSED, Market } from './fleet-market.ts';
+import { CLOSED, Market } from './fleet-source.ts';
 
 describe('a fleet bucket with a name', () => {
   test('has one stock and one buyer for all who open it', async () => {
@@ -22,8 +22,6 @@ describe('a fleet bucket with a name', () => {
       purchases: first.stats().purchases,
       threads: undefined,
     });
-    await first.close();
-    await second.close();
   });
 
   test('goes on for the others if the one that buys is closed', async () => {
@@ -47,7 +45,6 @@ describe('a fleet bucket with a name', () => {
     expect(a.asked.length).toBe(boughtBefore);
     expect(b.asked.length).toBeGreaterThan(0);
     expect(second.isClosed).toBe(false);
-    await second.close();
   });
 
   test('returns its tokens when the last one is closed, and can be opened again', async () => {
@@ -106,9 +103,8 @@ describe('a fleet bucket with a name', () => {
     await fleet.close();
     await expect(spender.wait(2)).rejects.toThrow(/^the fleet bucket has no buyer$/);
     expect(spender.isClosed).toBe(false);
-    const again = await market.open(source);
+    const _again = await market.open(source);
     await market.serve(spender.wait(2), 'the spender is served');
-    await again.close();
   });
 
   test('is given up by a buyer whose random throws, and bought for by another', async () => {
@@ -123,19 +119,18 @@ describe('a fleet bucket with a name', () => {
     isWrong = false;
     const failing = await market.open(market.source(), { random });
     const b = market.source();
-    const other = await market.open(b);
+    const _other = await market.open(b);
     isWrong = true;
     await market.serve(failing.wait(10), 'the other buys');
     expect(b.asked.length).toBeGreaterThan(0);
     await expect(failing.close()).rejects.toBe(reason);
-    await other.close();
   });
 
   test('throws for other options than those of its name, and changes nothing', async () => {
     const market = new Market({ rate: 1000, burst: 1000 });
     const source = market.source();
     const local = { whenUnreachable: 'local', rate: 10, processes: 2 } as const;
-    const fleet = await market.open(source, { intervalMs: 10, maxAgeMs: 100, ...local });
+    await market.open(source, { intervalMs: 10, maxAgeMs: 100, ...local });
     const wrong: readonly [object, string][] = [
       [{ stock: 200 }, 'stock 100, the options say 200'],
       [{ minStock: 5 }, 'minStock 1, the options say 5'],
@@ -155,8 +150,7 @@ describe('a fleet bucket with a name', () => {
     }
     const kept = await market.open(source, { stock: 200, onMismatch: 'keep' });
     expect(kept.limit).toBe(100);
-    const same = await market.open(source, { intervalMs: 10, ...local });
-    for (const one of [same, kept, fleet]) await one.close();
+    const _same = await market.open(source, { intervalMs: 10, ...local });
   });
 
   test('ignores the local share in every opener while it refuses', async () => {
@@ -165,7 +159,6 @@ describe('a fleet bucket with a name', () => {
     const first = await market.open(market.source(), refuse);
     const second = await market.open(market.source(), refuse);
     expect(second.handle.offset).toBe(first.handle.offset);
-    for (const one of [first, second]) await one.close();
   });
 
   test('is no other limiter', async () => {
@@ -176,11 +169,10 @@ describe('a fleet bucket with a name', () => {
     await expect(market.open(source, {}, 'bucket')).rejects.toThrow(
       /^the limiter "bucket" has kind "token-bucket", the options say "fleet-bucket"$/,
     );
-    const fleet = await market.open(source);
+    await market.open(source);
     expect(() => TokenBucket.open(market.region, 'hot', limit)).toThrow(
       /^the limiter "hot" has kind/,
     );
-    await fleet.close();
   });
 
   test('names each invalid option before it takes the name', async () => {
@@ -202,7 +194,6 @@ describe('a fleet bucket with a name', () => {
     await expect(nowhere).rejects.toThrow(/^region must be a Region/);
     const fleet = await market.open(source, { stock: 50 });
     expect(fleet.limit).toBe(50);
-    await fleet.close();
   });
 
   test('reads the system clock by default', async () => {
@@ -250,8 +241,6 @@ describe('the handle of a fleet bucket with a name', () => {
     for (const value of wrong) {
       expect(() => FleetSpender.attach(value as FleetHandle)).toThrow(HandleError);
     }
-    await fleet.close();
-    await other.close();
   });
 
   test('of a damaged stock opens nothing', async () => {
@@ -288,6 +277,5 @@ describe('a leader that resigns', () => {
     expect(market.region.i32[thread]).toBe(successor);
     expect(leader.isHeldBy(epoch)).toBe(false);
     leader.resign(epoch);
-    await fleet.close();
   });
 });

@@ -1,13 +1,12 @@
 import { describe, expect, test, vi } from 'vitest';
 import { TokenBucket } from '../../../src/index.ts';
 import { Stock } from '../../../src/integrations/redis/fleet/stock.ts';
-import { FleetBucket, FleetSpender } from '../../../src/integrations/redis.ts';
+import { FleetSpender } from '../../../src/integrations/redis.ts';
 import { FLEET_CELL, FLEET_MEMBER, FLEET_MEMBER_BYTES } from '../../../src/memory/layout/fleet.ts';
 import { until } from '../../support/settled.ts';
-import { settle } from './fleet-source.ts';
-import { HostFleet, result, STOCK } from './host-fleet.ts';
+import { CLOSED, settle, sourceOn } from './fleet-source.ts';
+import { HostFleet, NO_SOURCE, result, STOCK } from './host-fleet.ts';
 
-const CLOSED = { code: 'ERR_FLEET_CLOSED' };
 /** As many tokens as are in stock at the start, and no more until a test adds some. */
 const SCARCE = { limit: { rate: 1e-6, burst: 10 }, stock: STOCK, minStock: 10 };
 
@@ -81,29 +80,18 @@ describe('the tokens for which a killed process waited', () => {
     for (const child of children) await fleet.kill(child);
     await until(() => fleet.region.recovered().processes === 2, 'both have been recovered');
     expect(fleet.region.recovered().tokens).toBe(70);
-    const source = {
-      consumeOrDrain: async (n: number) => market.consumeOrDrain(n),
-      returnTokens: async (n: number) => market.returnTokens(n),
-    };
-    const { stock, minStock } = fleet.opening;
-    const next = await FleetBucket.open(fleet.region, 'hot', { source, stock, minStock });
+    const next = await fleet.open(sourceOn(market));
     // Those in stock were not enough for either.
     await until(() => next.available() === 10, 'the tokens in stock are free again');
     expect(next.consumeOrDrain(STOCK)).toBe(10);
-    await next.close();
   });
 });
 
 describe('a region that is closed before its fleet bucket', () => {
   test('ends the waits of this thread, and leaves the rest to the other processes', async () => {
     const { fleet, market } = new Scarcity();
-    const source = {
-      consumeOrDrain: async (n: number) => market.consumeOrDrain(n),
-      returnTokens: async (n: number) => market.returnTokens(n),
-    };
-    const { stock, minStock } = fleet.opening;
     const { region } = fleet;
-    const bucket = await FleetBucket.open(region, 'hot', { source, stock, minStock });
+    const bucket = await fleet.open(sourceOn(market));
     const entry = region.handle.process ?? 0;
     const [other] = await fleet.add(1);
     if (other === undefined) throw new Error('no process');
@@ -119,8 +107,7 @@ describe('a region that is closed before its fleet bucket', () => {
     await expect(bucket.wait()).rejects.toMatchObject(CLOSED);
     await told;
     await until(() => fleet.buyer === other, 'the other is the leader');
-    const again = FleetBucket.open(region, 'hot', { source, stock, minStock });
-    await expect(again).rejects.toThrow(/^the region was closed$/);
+    await expect(fleet.open(sourceOn(market))).rejects.toThrow(/^the region was closed$/);
 
     // The next process gets the entry, and its member must not be counted down.
     const [next] = await fleet.add(1);
@@ -143,9 +130,8 @@ describe('a region that is closed before its fleet bucket', () => {
   // docs/fleets.md: "Otherwise it gets no more tokens and its waits reject"
   test('ends the waits of this thread within 0.2 s if nobody is left to buy', async () => {
     const { fleet } = new Scarcity();
-    const source = { consumeOrDrain: async () => 0, returnTokens: async () => undefined };
     const { region } = fleet;
-    const bucket = await FleetBucket.open(region, 'hot', { source, stock: STOCK });
+    const bucket = await fleet.open(NO_SOURCE);
     const spender = FleetSpender.attach(bucket.handle);
     vi.useFakeTimers({ toFake: ['setTimeout'] });
     const told = [bucket, spender].map((one) =>
@@ -157,6 +143,5 @@ describe('a region that is closed before its fleet bucket', () => {
     vi.advanceTimersByTime(200);
     await Promise.all(told);
     expect(Stock.open(bucket.handle).balance).toBe(-2);
-    await bucket.close();
   });
 });

@@ -11,11 +11,11 @@ import {
   LEADER_VACANT,
 } from '../../../src/memory/layout/fleet.ts';
 import { until } from '../../support/settled.ts';
+import { CLOSED } from './fleet-source.ts';
 import { HostFleet, result, STOCK } from './host-fleet.ts';
 
 /** More looks of a waiting thread than it takes to give up a buyer that has ended. */
 const LOOKS = 8;
-const CLOSED = { code: 'ERR_FLEET_CLOSED' };
 
 /** Stops a process, which keeps its locks but does nothing. */
 async function stop(child: ChildProcess): Promise<void> {

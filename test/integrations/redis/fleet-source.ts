@@ -1,7 +1,23 @@
 import { setImmediate } from 'node:timers/promises';
-import { ManualClock, TokenBucket } from '../../../src/index.ts';
+import { expect, onTestFinished } from 'vitest';
+import { ManualClock, Region, TokenBucket } from '../../../src/index.ts';
 import type { TokenSource } from '../../../src/integrations/redis.ts';
 import { FleetBucket, type FleetBucketOptions } from '../../../src/integrations/redis.ts';
+import type { OpenOptions } from '../../../src/limiters/opening.ts';
+import { until } from '../../support/settled.ts';
+
+/** How long a fleet bucket waits between two commands, by default. */
+export const INTERVAL_MS = 20;
+
+export const CLOSED = { code: 'ERR_FLEET_CLOSED' };
+
+/** Sells the tokens of a bucket. */
+export function sourceOn(bucket: TokenBucket): TokenSource {
+  return {
+    consumeOrDrain: async (n) => bucket.consumeOrDrain(n),
+    returnTokens: async (n) => bucket.returnTokens(n),
+  };
+}
 
 /** A bucket behind promises, like a server's, whose answers the test controls. */
 export class ControlledSource implements TokenSource {
@@ -44,6 +60,14 @@ export async function settle(): Promise<void> {
   for (let turn = 0; turn < 10; turn++) await setImmediate();
 }
 
+/** Closes a fleet bucket after the test, unless the test has. */
+function closed(bucket: FleetBucket): FleetBucket {
+  onTestFinished(() => (bucket.isClosed ? undefined : bucket.close()));
+  return bucket;
+}
+
+type Joining = Partial<FleetBucketOptions> & { readonly stock: number };
+
 /** A source and processes that buy from it, on one manual clock. */
 export class Fleet {
   readonly clock = ManualClock.create();
@@ -53,15 +77,76 @@ export class Fleet {
     this.source = new ControlledSource(TokenBucket.create({ ...limit, clock: this.clock }));
   }
 
-  /** A process without jitter, so that it waits exactly one interval between commands. */
-  join(options: Partial<FleetBucketOptions> & { readonly stock: number }): Promise<FleetBucket> {
-    const { source, clock } = this;
-    return FleetBucket.create({ source, clock, random: () => 0, ...options } as FleetBucketOptions);
+  /**
+   * A process without jitter, so that it waits exactly one interval between commands. It is closed
+   * after the test.
+   */
+  async join(options: Joining): Promise<FleetBucket> {
+    const given = { source: this.source, clock: this.clock, random: () => 0, ...options };
+    return closed(await FleetBucket.create(given as FleetBucketOptions));
   }
 
   /** Advances the clock and runs everything that is due. */
   async pass(ms: number): Promise<void> {
     this.clock.advance(ms);
     await settle();
+  }
+
+  /** Moves the clock step by step until the condition holds, which it must within this time. */
+  async passUntil(isSo: () => boolean, withinMs: number, stepMs = INTERVAL_MS): Promise<void> {
+    for (let ms = 0; !isSo(); ms += stepMs) {
+      expect(ms).toBeLessThanOrEqual(withinMs);
+      await this.pass(stepMs);
+    }
+  }
+}
+
+/** A fleet of one process. */
+export async function fleetOf(limit: ConstructorParameters<typeof Fleet>[0], options: Joining) {
+  const fleet = new Fleet(limit);
+  return { fleet, source: fleet.source, process: await fleet.join(options) };
+}
+
+/** A region, and a bucket from which several fleet buckets of one name buy. */
+export class Market {
+  readonly region = Region.create();
+  readonly clock = ManualClock.open(this.region, 'clock');
+  readonly bucket: TokenBucket;
+
+  constructor(limit: { rate: number; burst: number; initial?: number }) {
+    this.bucket = TokenBucket.create({ ...limit, clock: this.clock });
+  }
+
+  source(): ControlledSource {
+    return new ControlledSource(this.bucket);
+  }
+
+  /** Opens a fleet bucket that is closed after the test. */
+  async open(
+    source: ControlledSource,
+    options: Partial<OpenOptions<FleetBucketOptions>> = {},
+    name = 'hot',
+  ): Promise<FleetBucket> {
+    const { region, clock } = this;
+    const given = { source, clock, random: () => 0, stock: 100, ...options };
+    return closed(await FleetBucket.open(region, name, given as OpenOptions<FleetBucketOptions>));
+  }
+
+  /** Moves the clock from one purchase to the next until the condition holds. */
+  async passUntil(condition: () => boolean, what: string): Promise<void> {
+    await until(() => {
+      this.clock.advance(INTERVAL_MS);
+      return condition();
+    }, what);
+  }
+
+  /** Moves the clock until the wait is served. */
+  async serve(wait: Promise<unknown>, what: string): Promise<void> {
+    let isOver = false;
+    const end = wait.finally(() => {
+      isOver = true;
+    });
+    await this.passUntil(() => isOver, what);
+    await end;
   }
 }

@@ -1,8 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { FleetBucket, FleetSpender, type TokenWait } from '../../../src/integrations/redis.ts';
-import { Fleet, settle } from './fleet-source.ts';
-
-const INTERVAL_MS = 20;
+import { Fleet, INTERVAL_MS, settle } from './fleet-source.ts';
 
 /** A fleet bucket, and another thread's spender that may take over the buying. */
 async function twoBuyers(fleet: Fleet) {
@@ -36,7 +34,6 @@ describe('a buyer that stands down', () => {
     expect(bucket.stats()).toMatchObject({ isReachable: false });
     expect(bucket.stats().failures).toBeGreaterThan(0);
     fleet.source.isDown = false;
-    await bucket.close();
   });
 
   test('returns tokens that were on their way', async () => {
@@ -61,19 +58,17 @@ describe('a buyer that stands down', () => {
     const { source } = fleet;
     const bucket = await fleet.join({ stock: 10 });
     source.isDown = true;
-    for (let i = 0; bucket.stats().isReachable; i++) {
-      expect(i, 'turns without a failure').toBeLessThan(1000);
+    await fleet.passUntil(() => {
       bucket.tryConsume();
-      await fleet.pass(INTERVAL_MS);
-    }
+      return !bucket.stats().isReachable;
+    }, 20_000);
     source.isDown = false;
     source.isHeld = true;
     const before = source.asked.length;
-    for (let i = 0; source.asked.length === before; i++) {
-      expect(i, 'turns without a probe').toBeLessThan(1000);
+    await fleet.passUntil(() => {
       bucket.tryConsume();
-      await fleet.pass(INTERVAL_MS);
-    }
+      return source.asked.length > before;
+    }, 20_000);
     const gone = bucket.standDown();
     await settle();
     source.answer();
@@ -111,11 +106,11 @@ test('a fleet bucket closed by another thread gives up the order of its buyer', 
   const bucket = await fleet.join({ stock: 4, source });
   const spender = FleetSpender.attach(bucket.handle, { source, random: () => 0 });
   await bucket.standDown();
-  for (let i = 0; orders.length === 0; i++) {
-    expect(i, 'turns without an order').toBeLessThan(1000);
+  const isOrdered = () => {
     spender.tryConsume();
-    await fleet.pass(1);
-  }
+    return orders.length > 0;
+  };
+  await fleet.passUntil(isOrdered, 1000, 1);
   await bucket.close();
   await settle();
   expect(orders.at(-1)?.signal.aborted).toBe(true);

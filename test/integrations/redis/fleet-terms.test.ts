@@ -7,7 +7,7 @@ import { Stock } from '../../../src/integrations/redis/fleet/stock.ts';
 import { FleetSpender } from '../../../src/integrations/redis.ts';
 import { FLEET_STOCK, FLEET_STOCK_BYTES } from '../../../src/memory/layout/fleet.ts';
 import { Owner } from './fleet-owner.ts';
-import { Fleet, settle } from './fleet-source.ts';
+import { Fleet, fleetOf, settle } from './fleet-source.ts';
 
 /** Only where the system tells which threads run. */
 const hasThreadList = existsSync('/proc/thread-self');
@@ -36,7 +36,6 @@ describe('a fleet bucket that was replaced', () => {
       await fleet.pass(20);
     }
     await served;
-    await bucket.close();
   });
 });
 
@@ -76,8 +75,7 @@ describe('a leader that is replaced', () => {
   });
 
   test('lets a buyer open that lost it before its first purchase', async () => {
-    const fleet = new Fleet({ rate: 1, burst: 10 });
-    const first = await fleet.join({ stock: 10 });
+    const { fleet, process: first } = await fleetOf({ rate: 1, burst: 10 }, { stock: 10 });
     const stock = Stock.open(first.handle);
     const { source } = fleet;
     let isLost = false;
@@ -97,7 +95,6 @@ describe('a leader that is replaced', () => {
     const buyer = new Buyer(stock, source, clock, () => 0);
     await buyer.open();
     expect(isLost).toBe(true);
-    await buyer.close();
   });
 });
 
@@ -182,6 +179,5 @@ describe("a fleet bucket's handle", () => {
       /^options has no option "interval"/,
     );
     expect(attach({ sauce: {} })).toThrow(/^options has no option "sauce"; did you mean source\?$/);
-    await bucket.close();
   });
 });

@@ -7,7 +7,7 @@ import { Crew } from '../../support/crew.ts';
 import { part } from '../../support/random.ts';
 import { until } from '../../support/settled.ts';
 import type { FleetSpendJob, FleetSpent } from '../../workers/fleet-spender.ts';
-import { Fleet, settle } from './fleet-source.ts';
+import { Fleet, fleetOf, settle } from './fleet-source.ts';
 
 const THREADS = 4;
 const LEAST_PURCHASES = part(100, 20);
@@ -50,7 +50,6 @@ describe('threads that spend one stock', () => {
     const sum = (await spent).reduce((total, tokens) => total + tokens, 0);
     const { bought, returned } = process.stats();
     expect(sum).toBe(bought - returned - process.available());
-    await process.close();
   });
 
   test('wait for bought tokens and get each once, although some give up', async () => {
@@ -73,12 +72,10 @@ describe('threads that spend one stock', () => {
       fleet.clock.advance(1);
       return left() === sum;
     }, 'nobody waits');
-    await process.close();
   });
 
   test('wake the buyer from another thread', async () => {
-    const fleet = new Fleet({ rate: 1, burst: 100 });
-    const process = await fleet.join({ stock: 10, minStock: 10 });
+    const { fleet, process } = await fleetOf({ rate: 1, burst: 100 }, { stock: 10, minStock: 10 });
     await settle();
     expect(fleet.source.asked).toEqual([10]);
     const crew = await Crew.start<FleetSpendJob, FleetSpent>('fleet-spender', 1);
@@ -91,7 +88,6 @@ describe('threads that spend one stock', () => {
     }, 'a purchase');
     Atomics.store(new Int32Array(stop), 0, 1);
     await spent;
-    await process.close();
   });
 
   test('that are terminated lose only the tokens they waited for', async () => {
@@ -102,14 +98,12 @@ describe('threads that spend one stock', () => {
     await Promise.all(ends);
     for (let i = 0; i < 100 && !process.tryConsume(); i++) await fleet.pass(20);
     expect(process.tryConsume()).toBe(true);
-    await process.close();
   });
 });
 
 describe("a fleet bucket's handle", () => {
   test('attaches to the same stock, and survives structuredClone', async () => {
-    const fleet = new Fleet({ rate: 1, burst: 100 });
-    const process = await fleet.join({ stock: 10, minStock: 10 });
+    const { process } = await fleetOf({ rate: 1, burst: 100 }, { stock: 10, minStock: 10 });
     const spender = FleetSpender.attach(structuredClone(process.handle));
     expect(spender.limit).toBe(10);
     expect(spender.tryConsume(4)).toBe(true);
@@ -119,19 +113,16 @@ describe("a fleet bucket's handle", () => {
   });
 
   test('carries the clock for timeouts', async () => {
-    const fleet = new Fleet({ rate: 1, burst: 1, initial: 0 });
-    const process = await fleet.join({ stock: 10 });
+    const { fleet, process } = await fleetOf({ rate: 1, burst: 1, initial: 0 }, { stock: 10 });
     const spender = FleetSpender.attach(process.handle);
     const wait = spender.wait(5, { timeoutMs: 1000 });
     const failure = expect(wait).rejects.toMatchObject({ code: 'ERR_RATE_LIMIT_TIMEOUT' });
     await fleet.pass(1000);
     await failure;
-    await process.close();
   });
 
   test('is checked', async () => {
-    const fleet = new Fleet({ rate: 1, burst: 100 });
-    const process = await fleet.join({ stock: 10 });
+    const { process } = await fleetOf({ rate: 1, burst: 100 }, { stock: 10 });
     const { handle } = process;
     const clock = ManualClock.create();
     const wrong = [
@@ -150,6 +141,5 @@ describe("a fleet bucket's handle", () => {
     for (const value of wrong) {
       expect(() => FleetSpender.attach(value as FleetHandle)).toThrow(HandleError);
     }
-    await process.close();
   });
 });

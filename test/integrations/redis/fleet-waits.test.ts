@@ -1,13 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { RateLimitError } from '../../../src/index.ts';
 import { until } from '../../support/settled.ts';
-import { Fleet, settle } from './fleet-source.ts';
+import { fleetOf, settle } from './fleet-source.ts';
 
 /** A process on an empty source. */
-async function starved(limit = { rate: 1000, burst: 1000, initial: 0 }, stock = 100) {
-  const fleet = new Fleet(limit);
-  const process = await fleet.join({ stock });
-  return { fleet, process };
+async function starved(limit = { rate: 1000, burst: 1000, initial: 0 }) {
+  return { ...(await fleetOf(limit, { stock: 100 })), outcomes: new Outcomes() };
 }
 
 /** The outcomes of waits, in order of completion. */
@@ -26,8 +24,7 @@ class Outcomes {
 describe('waiting for tokens of a fleet bucket', () => {
   // docs/fleets.md: "Waiting callers of all threads are served"
   test('serves waits in order, and before later callers', async () => {
-    const { fleet, process } = await starved();
-    const outcomes = new Outcomes();
+    const { fleet, process, outcomes } = await starved();
     outcomes.watch('ten', process.wait(10));
     outcomes.watch('one', process.wait());
     await fleet.pass(8);
@@ -35,31 +32,24 @@ describe('waiting for tokens of a fleet bucket', () => {
     await until(() => outcomes.list.length === 2, 'both');
     expect(outcomes.list).toEqual(['ten', 'one']);
     expect(process.tryConsume(100)).toBe(false);
-    await process.close();
   });
 
   test('lets no call overtake a large request', async () => {
-    const { fleet, process } = await starved({ rate: 1000, burst: 10, initial: 0 });
-    const outcomes = new Outcomes();
+    const { fleet, process, outcomes } = await starved({ rate: 1000, burst: 10, initial: 0 });
     outcomes.watch('fifty', process.wait(50));
     let taken = 0;
-    for (let ms = 0; outcomes.list.length === 0; ms++) {
-      expect(ms).toBeLessThan(200);
+    const isServed = () => {
       if (process.tryConsume()) taken++;
-      await fleet.pass(1);
-    }
+      return outcomes.list.length > 0;
+    };
+    await fleet.passUntil(isServed, 199, 1);
     expect(taken).toBe(0);
-    await process.close();
   });
 
   test('spends exactly the tokens bought', async () => {
-    const { fleet, process } = await starved();
-    const outcomes = new Outcomes();
+    const { fleet, process, outcomes } = await starved();
     for (let i = 0; i < 300; i++) outcomes.watch('', process.wait(1 + (i % 3)));
-    for (let ms = 0; outcomes.list.length < 300; ms++) {
-      expect(ms).toBeLessThan(1200);
-      await fleet.pass(1);
-    }
+    await fleet.passUntil(() => outcomes.list.length === 300, 1199, 1);
     const { bought } = process.stats();
     expect(bought - process.available()).toBe(600);
     await process.close();
@@ -67,9 +57,8 @@ describe('waiting for tokens of a fleet bucket', () => {
   });
 
   test('passes the tokens of a timed-out wait to those behind it', async () => {
-    const { fleet, process } = await starved();
+    const { fleet, process, outcomes } = await starved();
     fleet.source.isDown = true;
-    const outcomes = new Outcomes();
     outcomes.watch('first', process.wait(10, { timeoutMs: 50 }));
     outcomes.watch('second', process.wait(10));
     await fleet.pass(49);
@@ -77,10 +66,7 @@ describe('waiting for tokens of a fleet bucket', () => {
     await fleet.pass(1);
     expect(outcomes.list).toEqual(['first: ERR_RATE_LIMIT_TIMEOUT']);
     fleet.source.isDown = false;
-    for (let ms = 0; outcomes.list.length < 2; ms += 10) {
-      expect(ms).toBeLessThan(2000);
-      await fleet.pass(10);
-    }
+    await fleet.passUntil(() => outcomes.list.length === 2, 1999, 10);
     const { bought } = process.stats();
     await settle();
     expect(bought - process.available()).toBe(10);
@@ -110,12 +96,10 @@ describe('waiting for tokens of a fleet bucket', () => {
     }
     await Promise.all(ended);
     expect(process.available()).toBe(0);
-    await process.close().catch(() => undefined);
   });
 
   test('ends with the reason of an abort, and loses no token', async () => {
-    const { fleet, process } = await starved();
-    const outcomes = new Outcomes();
+    const { fleet, process, outcomes } = await starved();
     const aborts = Array.from({ length: 5 }, () => new AbortController());
     for (const [i, { signal }] of aborts.entries()) {
       outcomes.watch(`wait ${i}`, process.wait(4, { signal }));
@@ -135,19 +119,16 @@ describe('waiting for tokens of a fleet bucket', () => {
     await expect(process.wait(1, { signal: AbortSignal.abort('no') })).rejects.toBe('no');
     process.returnTokens(1);
     expect(process.available()).toBe(1);
-    await process.close();
   });
 
   test('rejects a request larger than the stock at once', async () => {
     const { process } = await starved();
     await expect(process.wait(101)).rejects.toMatchObject({ code: 'ERR_EXCEEDS_BURST' });
     expect(process.tryConsume(101)).toBe(false);
-    await process.close();
   });
 
   test('rejects all waits when the bucket is closed', async () => {
-    const { process } = await starved();
-    const outcomes = new Outcomes();
+    const { process, outcomes } = await starved();
     const abort = new AbortController();
     outcomes.watch('first', process.wait(10, { signal: abort.signal }));
     outcomes.watch('second', process.wait(1));
@@ -159,25 +140,18 @@ describe('waiting for tokens of a fleet bucket', () => {
   });
 
   test('splits whole tokens among waits for fractions', async () => {
-    const { fleet, process } = await starved();
-    const outcomes = new Outcomes();
+    const { fleet, process, outcomes } = await starved();
     for (let i = 0; i < 10; i++) outcomes.watch('tenth', process.wait(0.1));
-    for (let ms = 0; outcomes.list.length < 10; ms++) {
-      expect(ms).toBeLessThan(100);
-      await fleet.pass(1);
-    }
-    await process.close();
+    await fleet.passUntil(() => outcomes.list.length === 10, 99, 1);
   });
 
   test('adds up returned fractions for a waiting call', async () => {
-    const { process } = await starved();
-    const outcomes = new Outcomes();
+    const { process, outcomes } = await starved();
     outcomes.watch('one', process.wait(1));
     // In doubles, their sum is less than 1.
     for (let i = 0; i < 10; i++) process.returnTokens(0.1);
     await until(() => outcomes.list.length === 1, 'the wait');
     expect(process.available()).toBe(0);
-    await process.close();
   });
 
   test('withdraws the request of the last wait when it ends', async () => {
@@ -188,6 +162,5 @@ describe('waiting for tokens of a fleet bucket', () => {
     await expect(wait).rejects.toBe('enough');
     process.returnTokens(1);
     expect(process.tryConsume()).toBe(true);
-    await process.close();
   });
 });

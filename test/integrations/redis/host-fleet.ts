@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest';
 import type { Spend } from '../../../bench/spend-log.ts';
 import { HostRegion } from '../../../src/host.ts';
 import { TokenBucket } from '../../../src/index.ts';
-import { FleetSpender } from '../../../src/integrations/redis.ts';
+import { FleetBucket, FleetSpender, type TokenSource } from '../../../src/integrations/redis.ts';
 import { FLEET_STOCK, LEADER_ENTRY_BITS } from '../../../src/memory/layout/fleet.ts';
 import { PROCESS, PROCESS_BYTES, REGION } from '../../../src/memory/layout.ts';
 import { ask, hostPath, startProcesses } from '../../support/host.ts';
@@ -18,6 +18,12 @@ import {
 /** The limit and the stock by default. */
 export const LIMIT = { rate: 2000, burst: 100 };
 export const STOCK = 40;
+
+/** A source that never has tokens. */
+export const NO_SOURCE: TokenSource = {
+  consumeOrDrain: async () => 0,
+  returnTokens: async () => undefined,
+};
 
 /** Does a job in a process of `fleet-user`, and returns its result. */
 export async function result<Result>(child: ChildProcess, job: FleetJob): Promise<Result> {
@@ -40,6 +46,12 @@ export class HostFleet {
     onTestFinished(() => this.region.close());
     this.spent = TokenBucket.open(this.region, 'spent', SPENT);
     this.opening = { path, limit: LIMIT, stock: STOCK, minStock: 10, ...options };
+  }
+
+  /** Opens the fleet bucket in this thread. */
+  open(source: TokenSource): Promise<FleetBucket> {
+    const { stock, minStock } = this.opening;
+    return FleetBucket.open(this.region, 'hot', { source, stock, minStock });
   }
 
   /** Starts processes that open the fleet bucket, one after the other. */

@@ -134,5 +134,4 @@ test('a fleet bucket exports its purchases, its calls and its health', async () 
       'zerotime_reachable{limiter="hot"} 0',
     ]),
   );
-  await Promise.all([counted.close(), uncounted.close()]);
 });
