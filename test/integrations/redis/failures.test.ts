@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { Redis } from 'ioredis';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { ManualClock, type RateLimitError, TokenBucket } from '../../../src/index.ts';
 import { RedisTokenBucket, type RedisTokenBucketOptions } from '../../../src/integrations/redis.ts';
 import { systemClock } from '../../../src/time/system-clock.ts';
@@ -226,6 +227,20 @@ describe.skipIf(LACKS_REDIS).each(CLIENTS)('with %s', (name) => {
     const admitted = 5 + (isAdmitted ? 1 : 0);
     // The command was executed, without an answer, and once more if the client repeated it.
     expect(await left()).toBe(BURST - admitted - 1);
+  });
+
+  // docs/redis.md: "To lose them instead, set its option"
+  test('a connection cut before the answer returns tokens once, if no client repeats it', async () => {
+    const redis = new Redis(proxy.url, { autoResendUnfulfilledCommands: false });
+    onTestFinished(() => redis.disconnect());
+    const bucket = create(name === 'ioredis' ? { client: redis } : {});
+    expect(await bucket.tryConsume(BURST)).toBe(true);
+    let cuts = 0;
+    proxy.reply = () => (cuts++ === 0 ? 'cut' : 'pass');
+    await bucket.returnTokens(3);
+    expect(cuts).toBeGreaterThan(0);
+    await bucket.wait(1, PATIENCE);
+    expect(await left()).toBe(2);
   });
 
   test('calls do not wait for a dead server one after another', async () => {
