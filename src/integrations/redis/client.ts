@@ -54,10 +54,11 @@ export type RedisClient = NodeRedisClient | IoRedisClient;
 
 /** The client interface that buckets use. */
 export interface ServerClient {
-  /** Runs the script on a key by SHA-1. Fails if the server has not cached it. */
-  run(key: string, words: readonly string[]): Promise<unknown>;
-  /** Sends the whole script, which the server then caches. */
-  runInFull(key: string, words: readonly string[]): Promise<unknown>;
+  /**
+   * Runs the script on a key: by SHA-1, which fails if the server has not cached it, or in full, after
+   * which it has.
+   */
+  run(key: string, words: readonly string[], isInFull: boolean): Promise<unknown>;
   /** The name of the node that gets the commands for a key. */
   nodeOf(key: string): string;
   /** Calls the listener whenever a connection is ready for commands. */
@@ -112,21 +113,16 @@ interface Events {
   on(event: string, listener: (about: { readonly error?: unknown }) => void): unknown;
 }
 
-function runners(client: RedisClient): Pick<ServerClient, 'run' | 'runInFull'> | undefined {
+function runner(client: RedisClient): ServerClient['run'] | undefined {
   if (isNodeRedis(client)) {
-    const options = (key: string, words: readonly string[]) => {
-      return { keys: [key], arguments: [...words] };
-    };
-    return {
-      run: (key, words) => client.evalSha(SCRIPT_SHA, options(key, words)),
-      runInFull: (key, words) => client.eval(SCRIPT, options(key, words)),
+    return (key, words, isInFull) => {
+      const options = { keys: [key], arguments: [...words] };
+      return isInFull ? client.eval(SCRIPT, options) : client.evalSha(SCRIPT_SHA, options);
     };
   }
   if (!isIoRedis(client)) return undefined;
-  return {
-    run: (key, words) => client.evalsha(SCRIPT_SHA, 1, key, ...words),
-    runInFull: (key, words) => client.eval(SCRIPT, 1, key, ...words),
-  };
+  return (key, words, isInFull) =>
+    isInFull ? client.eval(SCRIPT, 1, key, ...words) : client.evalsha(SCRIPT_SHA, 1, key, ...words);
 }
 
 /**
@@ -136,15 +132,15 @@ function runners(client: RedisClient): Pick<ServerClient, 'run' | 'runInFull'> |
 export function serverClient(client: RedisClient): ServerClient {
   const isObject = typeof client === 'object' && client !== null;
   // redis 3 has the methods of ioredis, but they return no promises.
-  const found = isObject && !('internal_send_command' in client) ? runners(client) : undefined;
-  if (found === undefined) {
+  const run = isObject && !('internal_send_command' in client) ? runner(client) : undefined;
+  if (run === undefined) {
     checkPeer('zerotime/redis', 'redis');
     throw new TypeError(`client must be a redis or ioredis client, got ${shown(client)}`);
   }
   if (isIoRedis(client)) checkPeer('zerotime/redis', 'ioredis');
   const events = client as Events;
   return {
-    ...found,
+    run,
     nodeOf: (key) => nodeOf(client, key),
     onReady: (listener) => events.on('ready', listener),
     onError: (listener) => {

@@ -196,9 +196,7 @@ export class Link {
       };
       const run = () => {
         try {
-          const client = this.#client;
-          const reply = isInFull ? client.runInFull(key, words) : client.run(key, words);
-          reply.then(answered, failed);
+          this.#client.run(key, words, isInFull).then(answered, failed);
         } catch (error) {
           failed(error);
         }

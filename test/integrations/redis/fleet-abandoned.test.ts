@@ -16,19 +16,6 @@ const PARTS = 8;
 const NEARLY = 0.01;
 /** Entries of other processes. */
 const ENTRIES = [0, 5, 6] as const;
-const KNOWN = {
-  stock: true,
-  minStock: true,
-  intervalMs: true,
-  maxAgeMs: true,
-  whenUnreachable: true,
-  rate: true,
-  processes: true,
-  clock: true,
-  region: true,
-  kernel: true,
-  stats: true,
-} as const;
 
 type Act = 'wait' | 'cancel' | 'die' | 'deliver' | 'take';
 
@@ -42,7 +29,7 @@ interface Waiting {
 /** A stock, and the sums that its calls must keep. */
 class Ledger {
   readonly #region = Region.create();
-  readonly #opened = openNamedStock(this.#region, 'hot', { stock: SIZE }, KNOWN);
+  readonly #opened = openNamedStock(this.#region, 'hot', { stock: SIZE });
   readonly stock = this.#opened.stock;
   waits: Waiting[] = [];
   delivered = 0;

@@ -1,5 +1,5 @@
 import { RateLimitError } from '../../../errors.ts';
-import { checkOptions, type Known } from '../../../known-options.ts';
+import { checkOptions, joined, type Known } from '../../../known-options.ts';
 import { checkShared, type OpenOptions } from '../../../limiters/opening.ts';
 import type { Description, LimiterStats } from '../../../limiters/state.ts';
 import type { KernelName } from '../../../memory/handle.ts';
@@ -9,7 +9,7 @@ import type { Clock } from '../../../time/clock.ts';
 import { Buyer } from './buyer.ts';
 import { completeTerms, type FleetTermsOptions } from './cell.ts';
 import { FleetSpender } from './spender.ts';
-import { openNamedStock, Stock } from './stock.ts';
+import { openNamedStock, STOCK_OPTIONS, Stock } from './stock.ts';
 import { checkSource, type TokenSource } from './token-source.ts';
 
 /** The behaviour of a process while the token source is unreachable. */
@@ -49,21 +49,10 @@ export type FleetBucketOptions = FleetWhenUnreachable &
     readonly random?: () => number;
   };
 
-const OPTIONS: Known<FleetBucketOptions> = {
+const OPTIONS: Known<FleetBucketOptions> = /* @__PURE__ */ joined(STOCK_OPTIONS, {
   source: true,
-  stock: true,
-  minStock: true,
-  intervalMs: true,
-  maxAgeMs: true,
-  whenUnreachable: true,
-  rate: true,
-  processes: true,
-  clock: true,
-  region: true,
-  kernel: true,
-  stats: true,
   random: true,
-};
+});
 
 /** Counts of a fleet bucket since its creation. */
 export interface FleetStats {
@@ -180,7 +169,7 @@ export class FleetBucket extends FleetSpender {
     if (region.sharing?.hasLeft?.() === true) {
       throw new RateLimitError('ERR_FLEET_CLOSED', 'the region was closed');
     }
-    const { stock, clock, stats } = openNamedStock(region, name, others, OPTIONS);
+    const { stock, clock, stats } = openNamedStock(region, name, others);
     const buyer = new Buyer(stock, source, clock, random);
     stock.members?.enter();
     try {

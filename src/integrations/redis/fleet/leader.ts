@@ -139,6 +139,16 @@ export class Leader {
     return Atomics.compareExchange(this.#signals, BUYER_AT, from, to) === from;
   }
 
+  /** Changes the word, again if another thread is faster, unless there is no next one. */
+  #change(nextOf: (word: number) => number | undefined): boolean {
+    for (;;) {
+      const word = this.#word;
+      const next = nextOf(word);
+      if (next === undefined) return false;
+      if (this.#exchange(word, next)) return true;
+    }
+  }
+
   get isClosed(): boolean {
     return (this.#word & STATE_MASK) === STATE.closed;
   }
@@ -211,12 +221,8 @@ export class Leader {
    * successor may have come since.
    */
   vacate(epoch: number): void {
-    for (;;) {
-      const word = this.#word;
-      if (!isHeld(word, epoch)) return;
-      if (this.#exchange(word, wordOf(epoch, STATE.vacant))) break;
-    }
-    this.event.fire();
+    const vacant = wordOf(epoch, STATE.vacant);
+    if (this.#change((word) => (isHeld(word, epoch) ? vacant : undefined))) this.event.fire();
   }
 
   /**
@@ -224,11 +230,10 @@ export class Leader {
    * Without a successor, the stock is closed later.
    */
   resign(epoch: number): void {
-    for (;;) {
-      const word = this.#word;
-      if (epochIn(word) !== epoch || (word & STATE_MASK) === STATE.closed) return;
-      if (this.#exchange(word, wordOf(epoch & ~ENTRY_MASK, STATE.vacant))) break;
-    }
+    const vacant = wordOf(epoch & ~ENTRY_MASK, STATE.vacant);
+    const isLast = (word: number) =>
+      epochIn(word) === epoch && (word & STATE_MASK) !== STATE.closed;
+    if (!this.#change((word) => (isLast(word) ? vacant : undefined))) return;
     // A successor may have stored its own thread by now.
     Atomics.compareExchange(this.#signals, THREAD_AT, ownOsThread().id, 0);
     this.event.fire();
@@ -256,17 +261,17 @@ export class Leader {
 
   /** Closes the stock for good if it has no leader. Returns whether it did. */
   closeVacant(): boolean {
-    const word = this.#word;
-    if ((word & STATE_MASK) !== STATE.vacant) return false;
-    return this.#exchange(word, wordOf(epochIn(word), STATE.closed));
+    return this.#close((state) => state === STATE.vacant);
   }
 
   /** Closes the stock for good. Returns whether it was open. */
   close(): boolean {
-    for (;;) {
-      const word = this.#word;
-      if ((word & STATE_MASK) === STATE.closed) return false;
-      if (this.#exchange(word, wordOf(epochIn(word), STATE.closed))) return true;
-    }
+    return this.#close((state) => state !== STATE.closed);
+  }
+
+  #close(isOpen: (state: number) => boolean): boolean {
+    return this.#change((word) =>
+      isOpen(word & STATE_MASK) ? wordOf(epochIn(word), STATE.closed) : undefined,
+    );
   }
 }

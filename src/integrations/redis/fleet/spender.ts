@@ -110,10 +110,7 @@ export class FleetSpender extends Described {
 
   /** Takes `n` tokens from the stock and returns true, or takes nothing and returns false. */
   tryConsume(n = 1): boolean {
-    if (this.#hasLeft || this.stock.hasLeft) {
-      checkTokens('n', n);
-      return false;
-    }
+    if (this.#isOut(n)) return false;
     if (this.stock.take(n)) return true;
     this.#lookAfterBuyer();
     return false;
@@ -121,13 +118,17 @@ export class FleetSpender extends Described {
 
   /** Takes as many whole tokens as the stock holds, up to `n`, and returns their number. */
   consumeOrDrain(n: number): number {
-    if (this.#hasLeft || this.stock.hasLeft) {
-      checkTokens('n', n);
-      return 0;
-    }
+    if (this.#isOut(n)) return 0;
     const taken = this.stock.drain(n);
     if (taken === 0) this.#lookAfterBuyer();
     return taken;
+  }
+
+  /** Whether this object gets no more tokens of an open stock, which would check `n`. */
+  #isOut(n: number): boolean {
+    if (!this.#hasLeft && !this.stock.hasLeft) return false;
+    checkTokens('n', n);
+    return true;
   }
 
   /** Call when a caller has too few tokens: the buyer's thread may have ended. */

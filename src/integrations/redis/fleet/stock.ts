@@ -1,6 +1,6 @@
 import { HandleError } from '../../../errors.ts';
 import { TICKS_PER_MICRO } from '../../../kernel/constants.ts';
-import type { Known } from '../../../known-options.ts';
+import { joined, type Known } from '../../../known-options.ts';
 import {
   checkShared,
   clockCell,
@@ -8,6 +8,7 @@ import {
   type LimiterHandle,
   type OpenOptions,
   openByName,
+  SHARED_OPTIONS,
   type SharedOptions,
 } from '../../../limiters/opening.ts';
 import type { Reservation } from '../../../limiters/reservation.ts';
@@ -265,6 +266,17 @@ export class Stock {
 
 type NamedOptions = SharedOptions & FleetTermsOptions;
 
+/** The options of a stock, all of which hold for every thread that opens its name. */
+export const STOCK_OPTIONS: Known<NamedOptions> = /* @__PURE__ */ joined(SHARED_OPTIONS, {
+  stock: true,
+  minStock: true,
+  intervalMs: true,
+  maxAgeMs: true,
+  whenUnreachable: true,
+  rate: true,
+  processes: true,
+});
+
 /** A stock with a name, as a thread has opened it. */
 interface NamedStock {
   readonly handle: { readonly offset: number };
@@ -310,10 +322,9 @@ export function openNamedStock(
   region: Region,
   name: string,
   options: OpenOptions<NamedOptions>,
-  known: Known<NamedOptions>,
 ): NamedStock {
   const made = { create, attach };
-  const maker = { kind: 'fleet-bucket', cell, changeable: [], known, made } as const;
+  const maker = { kind: 'fleet-bucket', cell, changeable: [], known: STOCK_OPTIONS, made } as const;
   const isLocal = options.whenUnreachable === 'local';
   // A stock without a local share has neither.
   const given = isLocal ? options : { ...options, rate: undefined, processes: undefined };
