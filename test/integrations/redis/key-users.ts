@@ -26,8 +26,8 @@ export function usersOfKey(server: Parameters<typeof connectionOfTest>[0], name:
   return { connection, other, create };
 }
 
-/** A full bucket cancels promises of nothing until tokens are taken. */
-export async function expectFreePromises(remote: RemoteBucket): Promise<void> {
+/** A full bucket cancels promises of nothing until tokens are taken, and none of a lost key. */
+export async function expectFreePromises(remote: RemoteBucket, lose: () => Promise<unknown>) {
   const take = (n: number) => remote.acquire(n, 0);
   // The server stores nothing as long as the bucket is full.
   const [first, second] = [await take(0), await take(0)];
@@ -35,6 +35,19 @@ export async function expectFreePromises(remote: RemoteBucket): Promise<void> {
   expect(await remote.tryTake(1)).toBe(true);
   expect(await remote.cancel(second)).toBe(false);
   expect(await remote.cancel(await take(0))).toBe(true);
+  const taken = await take(2);
+  await lose();
+  expect(await remote.cancel(taken)).toBe(false);
+}
+
+/** Any number of tokens beyond the burst is refused, whatever else is asked for. */
+export async function expectNoneBeyondBurst(bucket: RedisBucket): Promise<void> {
+  // In ticks that is infinity.
+  const n = Number.MAX_VALUE;
+  expect(await bucket.tryConsume(n)).toBe(false);
+  expect(await Promise.all([bucket.tryConsume(n), bucket.tryConsume()])).toEqual([false, true]);
+  expect((await bucket.decide(n)).allowed).toBe(false);
+  await expect(bucket.wait(n)).rejects.toMatchObject({ code: 'ERR_EXCEEDS_BURST' });
 }
 
 /** A reservation whose instant has passed is not cancelled, as in memory. */

@@ -28,15 +28,20 @@ export async function storedFields({ send }: Pick<Connection, 'send'>, key: stri
   return Object.fromEntries(ALL_FIELDS.map((name, i) => [name, Number(words[i])])) as Fields;
 }
 
-/** Overwrites numbers of a stored bucket with one limit. */
+/** Overwrites numbers of a stored bucket, those of its limit `i`. */
 export async function changeFields(
-  connection: Pick<Connection, 'send'>,
+  { send }: Pick<Connection, 'send'>,
   key: string,
   change: Partial<Fields>,
+  i = 0,
 ): Promise<void> {
+  const script = `redis.call('SETRANGE', KEYS[1], ARGV[1], struct.pack('<d', tonumber(ARGV[2])))`;
   for (const [place, name] of ALL_FIELDS.entries()) {
     const number = change[name];
-    if (number !== undefined) await changeNumber(connection, key, place, number);
+    const offset = 8 * (place < FIELDS.length ? place : place + i * LIMIT_FIELDS.length);
+    if (number !== undefined) {
+      await send('EVAL', script, '1', key, String(offset), number.toPrecision(17));
+    }
   }
 }
 
@@ -49,25 +54,4 @@ export async function storedZeroTime(connection: Pick<Connection, 'send'>, key: 
 /** Whether the short path works with a stored bucket. */
 export function isShort({ high, cap }: Fields): boolean {
   return high === 0 && cap !== NO_SHORT_PATH;
-}
-
-/** Overwrites a number of a stored bucket; `place` counts from 0. */
-export async function changeNumber(
-  { send }: Pick<Connection, 'send'>,
-  key: string,
-  place: number,
-  number: number,
-): Promise<void> {
-  const script = `redis.call('SETRANGE', KEYS[1], ARGV[1], struct.pack('<d', tonumber(ARGV[2])))`;
-  await send('EVAL', script, '1', key, String(8 * place), number.toPrecision(17));
-}
-
-/** The place of a field, from 0. */
-export function placeOf(name: (typeof FIELDS)[number]): number {
-  return FIELDS.indexOf(name);
-}
-
-/** The place of a field of the limit `i`, from 0. */
-export function limitPlaceOf(i: number, name: (typeof LIMIT_FIELDS)[number]): number {
-  return FIELDS.length + LIMIT_FIELDS.length * i + LIMIT_FIELDS.indexOf(name);
 }
