@@ -9,9 +9,8 @@ import {
   type RedisTokenBucketOptions,
 } from '../../../src/integrations/redis.ts';
 import { part, Random, SEED } from '../../support/random.ts';
-import { PACKAGES, remote } from './connections.ts';
+import { connectionOfTest, PACKAGES, remote, serverOfSuite } from './connections.ts';
 import { LACKS_REDIS } from './server.ts';
-import { connectionOfTest, serverOfSuite } from './suite-server.ts';
 
 const BATCHES = part(400, 80);
 const START_MS = 1_705_509_033_000;

@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { type NodeRedisClient, RedisTokenBucket } from '../../../src/integrations/redis.ts';
 import { Random, SEED } from '../../support/random.ts';
-import { remote } from './connections.ts';
+import { connectionOfTest, remote, serverOfSuite } from './connections.ts';
 import { LACKS_REDIS } from './server.ts';
 import { changeFields, storedFields } from './stored-bucket.ts';
-import { connectionOfTest, serverOfSuite } from './suite-server.ts';
 
 const HOUR_US = 3600e6;
 const NOW_US = 1_705_509_033_000_000;

@@ -9,8 +9,7 @@ import { Fleet, fleetOf, INTERVAL_MS, settle } from './fleet-source.ts';
 
 describe('a fleet bucket', () => {
   test('starts with its minimum stock, and spends it without a command', async () => {
-    const fleet = new Fleet({ rate: 1000, burst: 1000 });
-    const process = await fleet.join({ stock: 100, minStock: 7 });
+    const { fleet, process } = await fleetOf({ stock: 100, minStock: 7 });
     expect(fleet.source.asked).toEqual([7]);
     for (let i = 0; i < 7; i++) expect(process.tryConsume()).toBe(true);
     expect(process.tryConsume()).toBe(false);
@@ -18,7 +17,7 @@ describe('a fleet bucket', () => {
   });
 
   test('buys for five intervals each time it runs short, up to its stock', async () => {
-    const { fleet, process } = await fleetOf({ rate: 1e6, burst: 1e6 }, { stock: 100 });
+    const { fleet, process } = await fleetOf({ stock: 100 }, { rate: 1e6, burst: 1e6 });
     for (const bought of [1, 5, 25, 100, 100]) {
       expect(fleet.source.asked.at(-1)).toBe(bought);
       expect(process.available()).toBe(bought);
@@ -28,7 +27,7 @@ describe('a fleet bucket', () => {
   });
 
   test('refills before it runs dry once it knows the demand', async () => {
-    const { fleet, process } = await fleetOf({ rate: 1e6, burst: 1e6 }, { stock: 10_000 });
+    const { fleet, process } = await fleetOf({ stock: 10_000 }, { rate: 1e6, burst: 1e6 });
     let refused = 0;
     for (let ms = 0; ms < 2000; ms++) {
       for (let i = 0; i < 10; i++) if (!process.tryConsume() && ms >= 200) refused++;
@@ -79,7 +78,7 @@ describe('a fleet bucket', () => {
   );
 
   test('sends at most one command per interval, however often it runs dry', async () => {
-    const { fleet, process } = await fleetOf({ rate: 1000, burst: 10 }, { stock: 1000 });
+    const { fleet, process } = await fleetOf({ stock: 1000 }, { rate: 1000, burst: 10 });
     let spent = 0;
     for (let ms = 0; ms < 1000; ms++) {
       for (let i = 0; i < 5; i++) if (process.tryConsume()) spent++;
@@ -125,8 +124,7 @@ describe('a fleet bucket', () => {
   });
 
   test('sleeps without demand, and wakes at the first call', async () => {
-    const fleet = new Fleet({ rate: 1000, burst: 1000 });
-    const process = await fleet.join({ stock: 100, minStock: 10 });
+    const { fleet, process } = await fleetOf({ stock: 100, minStock: 10 });
     for (let i = 0; i < 100; i++) await fleet.pass(INTERVAL_MS);
     expect(fleet.source.asked).toEqual([10]);
     expect(process.tryConsume()).toBe(true);
@@ -135,9 +133,7 @@ describe('a fleet bucket', () => {
   });
 
   test('returns all unspent tokens when closed, and then grants none', async () => {
-    const fleet = new Fleet({ rate: 1000, burst: 1000 });
-    const { source } = fleet;
-    const process = await fleet.join({ stock: 100, minStock: 60 });
+    const { source, process } = await fleetOf({ stock: 100, minStock: 60 });
     expect(process.tryConsume(10)).toBe(true);
     await process.close();
     await process.close();
@@ -158,7 +154,7 @@ describe('a fleet bucket', () => {
   });
 
   test('returns a purchase that arrives after it was closed', async () => {
-    const { fleet, source, process } = await fleetOf({ rate: 1000, burst: 1000 }, { stock: 100 });
+    const { fleet, source, process } = await fleetOf({ stock: 100 });
     source.isHeld = true;
     expect(process.consumeOrDrain(5)).toBe(1);
     await fleet.pass(INTERVAL_MS);
@@ -170,8 +166,7 @@ describe('a fleet bucket', () => {
   });
 
   test('can be closed by await using, if the language has it', async () => {
-    const fleet = new Fleet({ rate: 1000, burst: 1000 });
-    const process = await fleet.join({ stock: 100, minStock: 60 });
+    const { fleet, process } = await fleetOf({ stock: 100, minStock: 60 });
     await process[Symbol.asyncDispose]();
     expect(fleet.source.returned).toEqual([60]);
   });
@@ -242,7 +237,7 @@ describe('a fleet bucket', () => {
   });
 
   test('throws for an invalid number of tokens', async () => {
-    const { process } = await fleetOf({ rate: 1, burst: 1 }, { stock: 10 });
+    const { process } = await fleetOf({ stock: 10 }, { rate: 1, burst: 1 });
     expect(() => process.tryConsume(-1)).toThrow(/^n must be/);
     expect(() => process.consumeOrDrain(Number.NaN)).toThrow(/^n must be/);
     expect(() => process.returnTokens(Number.POSITIVE_INFINITY)).toThrow(/^n must be/);

@@ -20,9 +20,7 @@ describe('a fleet bucket whose source is unreachable', () => {
   });
 
   test('spends its stock, then refuses, and asks the source less and less often', async () => {
-    const fleet = new Fleet({ rate: 1000, burst: 1000 });
-    const { source } = fleet;
-    const process = await fleet.join({ stock: 100, minStock: 50 });
+    const { fleet, source, process } = await fleetOf({ stock: 100, minStock: 50 });
     source.isDown = true;
     let spent = 0;
     for (let ms = 0; ms < 10_000; ms += INTERVAL_MS) {
@@ -82,9 +80,7 @@ describe('a fleet bucket whose source is unreachable', () => {
   });
 
   test('a source that throws instead of rejecting is unreachable too', async () => {
-    const fleet = new Fleet({ rate: 1000, burst: 1000 });
-    const { source } = fleet;
-    const process = await fleet.join({ stock: 100, minStock: 10 });
+    const { fleet, source, process } = await fleetOf({ stock: 100, minStock: 10 });
     source.consumeOrDrain = () => {
       throw new Error('at once');
     };
@@ -118,7 +114,7 @@ describe('a fleet bucket whose source is unreachable', () => {
   });
 
   test('retries as soon after the second outage as after the first', async () => {
-    const { fleet, source, process } = await fleetOf({ rate: 1000, burst: 1000 }, { stock: 100 });
+    const { fleet, source, process } = await fleetOf({ stock: 100 });
     const failuresWithin = async (ms: number) => {
       const before = process.stats().failures;
       for (let passed = 0; passed < ms; passed += INTERVAL_MS) {
@@ -137,9 +133,7 @@ describe('a fleet bucket whose source is unreachable', () => {
   });
 
   test('loses tokens that cannot be returned, and closes without an error', async () => {
-    const fleet = new Fleet({ rate: 1000, burst: 1000 });
-    const { source } = fleet;
-    const process = await fleet.join({ stock: 100, minStock: 40 });
+    const { source, process } = await fleetOf({ stock: 100, minStock: 40 });
     source.isDown = true;
     await process.close();
     expect(process.stats()).toMatchObject({ returned: 0, failures: 1 });

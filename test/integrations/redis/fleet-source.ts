@@ -101,8 +101,10 @@ export class Fleet {
   }
 }
 
-/** A fleet of one process. */
-export async function fleetOf(limit: ConstructorParameters<typeof Fleet>[0], options: Joining) {
+type SourceLimit = ConstructorParameters<typeof Fleet>[0];
+
+/** A fleet of one process; its source has a token per millisecond by default. */
+export async function fleetOf(options: Joining, limit: SourceLimit = { rate: 1000, burst: 1000 }) {
   const fleet = new Fleet(limit);
   return { fleet, source: fleet.source, process: await fleet.join(options) };
 }

@@ -75,7 +75,7 @@ describe('a leader that is replaced', () => {
   });
 
   test('lets a buyer open that lost it before its first purchase', async () => {
-    const { fleet, process: first } = await fleetOf({ rate: 1, burst: 10 }, { stock: 10 });
+    const { fleet, process: first } = await fleetOf({ stock: 10 }, { rate: 1, burst: 10 });
     const stock = Stock.open(first.handle);
     const { source } = fleet;
     let isLost = false;

@@ -75,7 +75,7 @@ describe('threads that spend one stock', () => {
   });
 
   test('wake the buyer from another thread', async () => {
-    const { fleet, process } = await fleetOf({ rate: 1, burst: 100 }, { stock: 10, minStock: 10 });
+    const { fleet, process } = await fleetOf({ stock: 10, minStock: 10 }, { rate: 1, burst: 100 });
     await settle();
     expect(fleet.source.asked).toEqual([10]);
     const crew = await Crew.start<FleetSpendJob, FleetSpent>('fleet-spender', 1);
@@ -103,7 +103,7 @@ describe('threads that spend one stock', () => {
 
 describe("a fleet bucket's handle", () => {
   test('attaches to the same stock, and survives structuredClone', async () => {
-    const { process } = await fleetOf({ rate: 1, burst: 100 }, { stock: 10, minStock: 10 });
+    const { process } = await fleetOf({ stock: 10, minStock: 10 }, { rate: 1, burst: 100 });
     const spender = FleetSpender.attach(structuredClone(process.handle));
     expect(spender.limit).toBe(10);
     expect(spender.tryConsume(4)).toBe(true);
@@ -113,7 +113,7 @@ describe("a fleet bucket's handle", () => {
   });
 
   test('carries the clock for timeouts', async () => {
-    const { fleet, process } = await fleetOf({ rate: 1, burst: 1, initial: 0 }, { stock: 10 });
+    const { fleet, process } = await fleetOf({ stock: 10 }, { rate: 1, burst: 1, initial: 0 });
     const spender = FleetSpender.attach(process.handle);
     const wait = spender.wait(5, { timeoutMs: 1000 });
     const failure = expect(wait).rejects.toMatchObject({ code: 'ERR_RATE_LIMIT_TIMEOUT' });
@@ -122,7 +122,7 @@ describe("a fleet bucket's handle", () => {
   });
 
   test('is checked', async () => {
-    const { process } = await fleetOf({ rate: 1, burst: 100 }, { stock: 10 });
+    const { process } = await fleetOf({ stock: 10 }, { rate: 1, burst: 100 });
     const { handle } = process;
     const clock = ManualClock.create();
     const wrong = [

@@ -5,7 +5,7 @@ import { fleetOf, settle } from './fleet-source.ts';
 
 /** A process on an empty source. */
 async function starved(limit = { rate: 1000, burst: 1000, initial: 0 }) {
-  return { ...(await fleetOf(limit, { stock: 100 })), outcomes: new Outcomes() };
+  return { ...(await fleetOf({ stock: 100 }, limit)), outcomes: new Outcomes() };
 }
 
 /** The outcomes of waits, in order of completion. */

@@ -8,8 +8,7 @@ import {
   RedisTokenBucket,
   type RedisTokenBucketOptions,
 } from '../../../src/integrations/redis.ts';
-import type { PackageName } from './connections.ts';
-import { connectionOfTest, serverOfSuite } from './suite-server.ts';
+import { connectionOfTest, type PackageName, serverOfSuite } from './connections.ts';
 
 /** So slow that no token arrives during a test. */
 export const SLOW = 1e-3;

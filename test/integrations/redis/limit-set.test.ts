@@ -3,7 +3,7 @@ import { LimitSet } from '../../../src/index.ts';
 import { RedisKeyedLimitSet } from '../../../src/integrations/redis.ts';
 import { LATER, NEVER } from '../../../src/kernel/bucket/kernel.ts';
 import { MAX_SPAN_TICKS } from '../../../src/kernel/constants.ts';
-import { CONNECT, PACKAGES, remote } from './connections.ts';
+import { CONNECT, executed, PACKAGES, remote } from './connections.ts';
 import {
   expectFreePromises,
   expectNoLateCancels,
@@ -13,7 +13,6 @@ import {
   SLOW,
 } from './key-users.ts';
 import { LACKS_REDIS, RedisServer } from './server.ts';
-import { executed } from './suite-server.ts';
 
 const NOW_US = 1_705_509_033_000_000;
 

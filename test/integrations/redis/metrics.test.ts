@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { RedisKeyedTokenBucket, RedisTokenBucket } from '../../../src/integrations/redis.ts';
 import { scene as collectedScene } from '../opentelemetry/collected-metrics.ts';
 import { scene, scraped } from '../scrape.ts';
-import { Fleet } from './fleet-source.ts';
+import { fleetOf } from './fleet-source.ts';
 
 /** A server that admits the first `admitted` calls, and can end. */
 function server(admitted: number) {
@@ -99,8 +99,7 @@ test('OpenTelemetry gets the same values', async () => {
 
 test('a fleet bucket exports its purchases, its calls and its health', async () => {
   const { register, metrics } = scene();
-  const fleet = new Fleet({ rate: 1000, burst: 1000 });
-  const counted = await fleet.join({ stock: 100, minStock: 10, stats: true });
+  const { fleet, process: counted } = await fleetOf({ stock: 100, minStock: 10, stats: true });
   const uncounted = await fleet.join({ stock: 100, minStock: 10 });
   metrics.add('hot', counted);
   metrics.add('cold', uncounted);

@@ -3,9 +3,8 @@ import {
   RedisKeyedTokenBucket,
   type RedisKeyedTokenBucketOptions,
 } from '../../../src/integrations/redis.ts';
-import { CONNECT } from './connections.ts';
+import { CONNECT, connectionOfTest, serverOfSuite } from './connections.ts';
 import { LACKS_REDIS, RedisServer } from './server.ts';
-import { connectionOfTest, serverOfSuite } from './suite-server.ts';
 
 /** So slow that no token arrives during a test. */
 const SLOW = 1e-3;

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { REFUSED, systemClock, TokenBucket } from '../../../src/index.ts';
 import { RedisLimitSet, RedisTokenBucket } from '../../../src/integrations/redis.ts';
 import { changedSchedule } from '../../../src/limiters/limit.ts';
-import { PACKAGES, remote } from './connections.ts';
+import { PACKAGES, remote, serverOfSuite } from './connections.ts';
 import {
   expectFreePromises,
   expectNoLateCancels,
@@ -13,7 +13,6 @@ import {
   usersOfKey,
 } from './key-users.ts';
 import { LACKS_REDIS } from './server.ts';
-import { serverOfSuite } from './suite-server.ts';
 
 describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
   const server = serverOfSuite();

@@ -10,9 +10,8 @@ import {
 } from '../../support/decision-cases.ts';
 import { part, Random, SEED } from '../../support/random.ts';
 import { BucketPair } from './bucket-pair.ts';
-import { CONNECT, PACKAGES, remote } from './connections.ts';
+import { CONNECT, connectionOfTest, PACKAGES, remote, serverOfSuite } from './connections.ts';
 import { LACKS_REDIS } from './server.ts';
-import { connectionOfTest, serverOfSuite } from './suite-server.ts';
 
 const STEPS = part(20_000, 1_000);
 /** Random limits that a walk is taken under. */

@@ -10,9 +10,8 @@ import {
   RedisTokenBucket,
   type RedisTokenBucketOptions,
 } from '../../../src/integrations/redis.ts';
-import { PACKAGES } from './connections.ts';
+import { connectionOfTest, PACKAGES, serverOfSuite } from './connections.ts';
 import { LACKS_REDIS } from './server.ts';
-import { connectionOfTest, serverOfSuite } from './suite-server.ts';
 
 /** An instant of a server's clock, in microseconds. */
 const NOW_US = 1_705_509_033_000_000;

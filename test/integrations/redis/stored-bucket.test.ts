@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { FIELDS, formatOf, LIMIT_FIELDS } from '../../../src/integrations/redis/script/format.ts';
 import { RedisLimitSet, RedisTokenBucket } from '../../../src/integrations/redis.ts';
-import { remote } from './connections.ts';
+import { connectionOfTest, executed, remote, serverOfSuite } from './connections.ts';
 import { LIMITS, limitSetScene, SLOW } from './key-users.ts';
 import { LACKS_REDIS } from './server.ts';
 import { changeFields, isShort, storedFields } from './stored-bucket.ts';
-import { connectionOfTest, executed, serverOfSuite } from './suite-server.ts';
 
 /** So slow that no token arrives during a test. */
 const LIMIT = { rate: 1e-2, burst: 10 };
