@@ -66,7 +66,6 @@ export class Answers {
     else this.#admitted += admitted;
   }
 
-  /** Counts a command that is sent. */
   sent(): void {
     this.#commands++;
   }

@@ -5,7 +5,6 @@ import { replyError, unreachable } from './server-error.ts';
 import { ServerNode } from './server-node.ts';
 import type { Lines } from './take-batch.ts';
 
-/** A call that waits for its response. */
 interface Pending {
   /** By our clock. */
   readonly untilUs: number;
@@ -118,7 +117,6 @@ export class Link {
     return this.#lastErrorUs > node.heardUs ? this.#lastError : error;
   }
 
-  /** The current server of a key. */
   nodeOf(key: string): ServerNode {
     const name = this.#client.nodeOf(key);
     let node = this.#nodes.get(name);

@@ -28,7 +28,6 @@ export interface Acquired extends Standing {
   readonly tokens: number;
 }
 
-/** Options of a bucket on a server. */
 export interface RemoteOptions {
   readonly link: Link;
   readonly key: string;
@@ -77,7 +76,6 @@ export class RemoteBucket {
     return tightest(this.#schedules);
   }
 
-  /** The server that stores the bucket. */
   get node(): ServerNode {
     return this.#options.link.nodeOf(this.#options.key);
   }

@@ -8,7 +8,6 @@ import { compact, costOf, less, plus, readTicks, type Ticks } from './ticks.ts';
 /** The result of an operation: 0 for done, LATER or NEVER. */
 export type Result = 0 | typeof LATER | typeof NEVER;
 
-/** The state under one limit. */
 interface LimitStanding {
   readonly schedule: Schedule;
   /** In ticks since the origin. */
@@ -62,7 +61,6 @@ export function ticksAt(schedule: Schedule, originUs: number, nowUs: number): nu
   return fillTicks === 0 ? ticks : Math.floor(ticks / fillTicks) * fillTicks;
 }
 
-/** The cost of tokens in ticks. */
 function priceOf({ ticksPerToken }: Schedule, tokens: number): Ticks {
   return costOf(tokens, ticksPerToken, Math.ceil);
 }

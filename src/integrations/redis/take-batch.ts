@@ -3,7 +3,6 @@ import type { Schedules } from '../../limiters/limit.ts';
 import { MORE_THAN_BURST } from './script/format.ts';
 import { afterTake, type Result, readStanding, resultsAt, type Standing } from './standing.ts';
 
-/** One caller. */
 export interface Taking {
   readonly tokens: number;
   readonly maxWaitUs: number;
@@ -20,7 +19,6 @@ export interface TakeAnswer {
   readonly limits: string;
 }
 
-/** Runs `try` or `take`. */
 export type RunTakes = (operation: 'try' | 'take', words: readonly string[]) => Promise<TakeAnswer>;
 
 /** A batch with this many callers is sent without waiting for more. */
@@ -36,7 +34,6 @@ interface Row {
 /** Longer than any wait. */
 const EVER_US = 1e300;
 
-/** The rows as arguments of the script. */
 function wordsOf(rows: readonly Row[]): string[] {
   const words: string[] = [];
   for (const { tokens, maxWaitUs, count } of rows) {

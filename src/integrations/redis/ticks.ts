@@ -12,7 +12,6 @@ export function compact(ticks: bigint): Ticks {
   return Number.isSafeInteger(number) ? number : ticks;
 }
 
-/** The exact sum. */
 export function plus(a: Ticks, b: Ticks): Ticks {
   if (typeof a === 'number' && typeof b === 'number') {
     const sum = a + b;

@@ -50,7 +50,6 @@ export class Buyer {
     if (this.failure !== undefined) throw this.failure.reason;
   }
 
-  /** Whether this thread buys. */
   get isLeader(): boolean {
     return this.#stock.leader.isHeldBy(this.#epoch);
   }

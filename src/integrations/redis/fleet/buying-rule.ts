@@ -3,9 +3,7 @@ import type { FleetTerms } from './cell.ts';
 /** The terms by which a process buys. */
 export type BuyingTerms = Pick<FleetTerms, 'stock' | 'minStock' | 'intervalMs' | 'maxAgeMs'>;
 
-/** The next step. */
 export interface Plan {
-  /** Tokens to buy. */
   readonly buy: number;
   /** Tokens to return because they are too old. */
   readonly lapse: number;
@@ -69,7 +67,6 @@ export class BuyingRule {
     this.#expected += tokens;
   }
 
-  /** Records a return to the source. */
   returnTokens(tokens: number): void {
     this.#take(tokens);
     this.#expected -= tokens;

@@ -101,7 +101,6 @@ export function termsIn(memory: StockMemory): FleetTerms {
   }
 }
 
-/** The cell of a stock with a name. */
 export interface FleetCell {
   readonly region: Region;
   readonly offset: number;
@@ -113,7 +112,6 @@ export interface FleetCell {
   readonly stats: boolean;
 }
 
-/** The memory of a stock with a name. */
 export function memoryAt(region: Region, offset: number): StockMemory {
   return new Int32Array(region.buffer, offset, FLEET_STOCK_BYTES >> 2);
 }
@@ -145,7 +143,6 @@ export function openFleetCell(region: Region, offset: number): FleetCell {
   return { region, offset, bucket, clock, stats: at(FLEET_CELL.stripes) !== 0 };
 }
 
-/** The counters shared by all buyers of a stock. */
 type Counted = 'purchases' | 'bought' | 'returned' | 'failures';
 
 /** Int32 index of a flag. */

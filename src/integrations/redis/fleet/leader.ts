@@ -29,7 +29,6 @@ function startOf(id: number): number {
   return Number(fields[STARTED_FIELD]) | 0;
 }
 
-/** This thread. */
 export function ownOsThread(): OsThread {
   try {
     const id = Number(readlinkSync('/proc/thread-self').split('/').at(-1));
@@ -157,7 +156,6 @@ export class Leader {
     return (this.#word & STATE_MASK) === STATE.vacant;
   }
 
-  /** Whether an epoch still lasts. */
   isHeldBy(epoch: number): boolean {
     return isHeld(this.#word, epoch);
   }
@@ -211,7 +209,6 @@ export class Leader {
     }
   }
 
-  /** The latest epoch. */
   get epoch(): number {
     return epochIn(this.#word);
   }

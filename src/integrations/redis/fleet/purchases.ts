@@ -99,7 +99,6 @@ export class QueuedPurchases {
 
 /** Delay before the first retry after a failure; doubles with each further failure. */
 const RETRY_US = 50_000;
-/** Maximum delay. */
 const MOST_RETRY_US = 1_000_000;
 
 /**
@@ -119,7 +118,6 @@ export class Purchases {
   #probing: Promise<void> | undefined;
   #retryAtUs = 0;
   #retryUs = RETRY_US;
-  /** Tokens taken by a probe. */
   #probed = 0;
 
   constructor(source: TokenSource, clock: Clock, terms: FleetTerms, counts: FleetCounts) {
@@ -200,12 +198,10 @@ export class Purchases {
     }
   }
 
-  /** The probe in progress. */
   get probing(): Promise<void> | undefined {
     return this.#probing;
   }
 
-  /** Takes the probe's tokens. */
   takeProbed(): number {
     const probed = this.#probed;
     this.#probed = 0;

@@ -48,7 +48,6 @@ const RATE = 1e6;
 /** The bucket and its waiters round to ticks: tokens this close count as arrived. */
 const HALF_TICK_US = 1 / (2 * TICKS_PER_MICRO);
 
-/** Options of a stock. */
 interface StockOptions {
   readonly region?: Region | undefined;
   readonly kernel?: KernelName | undefined;
@@ -73,7 +72,6 @@ export class Stock {
   readonly bucket: TokenBucket;
   /** Elects the thread that buys. */
   readonly leader: Leader;
-  /** Counts of purchases. */
   readonly counts: FleetCounts;
   /** The terms by which it is filled, the same for all threads. */
   readonly terms: FleetTerms;
@@ -100,7 +98,6 @@ export class Stock {
     this.counts = new FleetCounts(memory);
   }
 
-  /** Creates an empty stock. */
   static create(terms: FleetTerms, options: StockOptions): Stock {
     const memory = new Int32Array(new SharedArrayBuffer(FLEET_STOCK_BYTES));
     startStock(memory, terms);
@@ -132,7 +129,6 @@ export class Stock {
     return this.#cell !== undefined;
   }
 
-  /** The region of a stock with a name. */
   get region(): Region | undefined {
     return this.#cell?.region;
   }
