@@ -229,7 +229,6 @@ describe.skipIf(LACKS_REDIS).each(CLIENTS)('with %s', (name) => {
     expect(await left()).toBe(BURST - admitted - 1);
   });
 
-  // docs/redis.md: "To lose them instead, set its option"
   test('a connection cut before the answer returns tokens once, if no client repeats it', async () => {
     const redis = new Redis(proxy.url, { autoResendUnfulfilledCommands: false });
     onTestFinished(() => redis.disconnect());

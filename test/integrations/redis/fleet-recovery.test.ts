@@ -93,8 +93,7 @@ describe('a region that is closed before its fleet bucket', () => {
     const { region } = fleet;
     const bucket = await fleet.open(sourceOn(market));
     const entry = region.handle.process ?? 0;
-    const [other] = await fleet.add(1);
-    if (other === undefined) throw new Error('no process');
+    const other = await fleet.addOne();
     const told = expect(bucket.wait(STOCK)).rejects.toMatchObject(CLOSED);
     expect(fleet.buyerEntry).toBe(entry);
     region.close();
@@ -110,8 +109,7 @@ describe('a region that is closed before its fleet bucket', () => {
     await expect(fleet.open(sourceOn(market))).rejects.toThrow(/^the region was closed$/);
 
     // The next process gets the entry, and its member must not be counted down.
-    const [next] = await fleet.add(1);
-    if (next === undefined) throw new Error('no process');
+    const next = await fleet.addOne();
     const member = (bucket.handle.offset ?? 0) + FLEET_CELL.members + entry * FLEET_MEMBER_BYTES;
     const buckets = () => region.i32[(member + FLEET_MEMBER.buckets) >> 2];
     expect(buckets()).toBe(1);

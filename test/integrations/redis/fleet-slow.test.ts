@@ -50,8 +50,7 @@ async function manyLooks(fleet: HostFleet, { handle }: FleetSpender): Promise<vo
 describe('a wait without a source', () => {
   test('outlasts the silence of a buyer whose process is stopped, but not its end', async () => {
     const fleet = new HostFleet();
-    const [buyer] = await fleet.add(1);
-    if (buyer === undefined) throw new Error('no process');
+    const buyer = await fleet.addOne();
     const spender = await fleet.spender();
     await stop(buyer);
     const starved = starve(spender);
@@ -74,8 +73,7 @@ describe('a wait without a source', () => {
 
   test('outlasts the silence of a buyer that only attached with a source', async () => {
     const fleet = new HostFleet();
-    const [buyer] = await fleet.add(1);
-    if (buyer === undefined) throw new Error('no process');
+    const buyer = await fleet.addOne();
     const spender = await fleet.spender();
     await stop(buyer);
     // Only a fleet bucket is a member.

@@ -55,22 +55,29 @@ export class HostFleet {
   }
 
   /** Starts processes that open the fleet bucket, one after the other. */
-  async add(count: number): Promise<ChildProcess[]> {
-    const children = await startProcesses('fleet-user', count);
-    for (const child of children) {
+  async add(count: number): Promise<void> {
+    for (const child of await startProcesses('fleet-user', count)) {
       await result(child, { open: this.opening });
       this.children.push(child);
     }
-    const [first] = this.children;
-    if (first !== undefined) this.#cell = (await this.look(first)).handle.offset ?? 0;
-    return children;
+    this.#cell = (await this.look(this.child)).handle.offset ?? 0;
+  }
+
+  async addOne(): Promise<ChildProcess> {
+    await this.add(1);
+    return this.children.at(-1) as ChildProcess;
   }
 
   /** Starts two processes. The first one buys. */
   async addTwo(): Promise<readonly [ChildProcess, ChildProcess]> {
-    const [first, second] = await this.add(2);
-    if (first === undefined || second === undefined) throw new Error('too few processes');
-    return [first, second];
+    return [await this.addOne(), await this.addOne()];
+  }
+
+  /** One of the processes. */
+  get child(): ChildProcess {
+    const [child] = this.children;
+    if (child === undefined) throw new Error('no process');
+    return child;
   }
 
   look(child: ChildProcess): Promise<FleetView> {
@@ -104,9 +111,7 @@ export class HostFleet {
 
   /** Attaches this thread, without a source, by a handle that went through JSON. */
   async spender(): Promise<FleetSpender> {
-    const [child] = this.children;
-    if (child === undefined) throw new Error('no process');
-    const { handle } = await this.look(child);
+    const { handle } = await this.look(this.child);
     return FleetSpender.attach(handle);
   }
 

@@ -159,22 +159,20 @@ export class Purchases {
   }
 
   async #takeAnew(n: number): Promise<number> {
-    if (!this.#isReachable) {
-      this.#probe();
-      return this.#local?.consumeOrDrain(n) ?? 0;
-    }
+    if (this.#isReachable) return this.#ask(() => this.#queued.take(n));
+    this.#probe();
+    return this.#local?.consumeOrDrain(n) ?? 0;
+  }
+
+  /** Asks the source; 0 if it is unreachable. A closed source counts as that, not as scarce. */
+  async #ask(call: () => Promise<number>): Promise<number> {
     try {
-      this.#checkOpen();
-      return await this.#queued.take(n);
+      if (this.#source.isClosed === true) throw new Error('the source is closed');
+      return await call();
     } catch (error) {
       this.#fail(error);
       return 0;
     }
-  }
-
-  /** A closed source counts as unreachable, not as scarce. */
-  #checkOpen(): void {
-    if (this.#source.isClosed === true) throw new Error('the source is closed');
   }
 
   /** Cancels a queued purchase. */
@@ -188,14 +186,10 @@ export class Purchases {
    */
   async returnTokens(n: number): Promise<number> {
     if (!this.#isReachable) return 0;
-    try {
-      this.#checkOpen();
+    return this.#ask(async () => {
       await this.#source.returnTokens(n);
       return n;
-    } catch (error) {
-      this.#fail(error);
-      return 0;
-    }
+    });
   }
 
   get probing(): Promise<void> | undefined {
@@ -226,23 +220,15 @@ export class Purchases {
   /** Requests one token in the background: the buyer must not wait for a timeout. */
   #probe(): void {
     if (this.#probing !== undefined || this.#clock.now() < this.#retryAtUs) return;
-    this.#probing = this.#askForOne().then(
-      (got) => {
-        this.#probing = undefined;
-        this.#turn(true);
-        this.#retryUs = RETRY_US;
-        this.#probed += got;
-      },
-      (error: unknown) => {
-        this.#probing = undefined;
-        this.#fail(error);
-      },
-    );
-  }
-
-  /** Async, so that a synchronous throw becomes a rejection. */
-  async #askForOne(): Promise<number> {
-    this.#checkOpen();
-    return this.#source.consumeOrDrain(1);
+    const asked = this.#ask(async () => {
+      const got = await this.#source.consumeOrDrain(1);
+      this.#turn(true);
+      this.#retryUs = RETRY_US;
+      return got;
+    });
+    this.#probing = asked.then((got) => {
+      this.#probing = undefined;
+      this.#probed += got;
+    });
   }
 }
