@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
   FixedWindow,
   KeyedFixedWindow,
@@ -16,12 +16,19 @@ import {
   TickerClock,
   TokenBucket,
 } from '../src/index.ts';
-import { ConsistentRateLimitingSampler } from '../src/integrations/opentelemetry.ts';
+import { rateLimitedFetch } from '../src/integrations/fetch.ts';
+import { ConsistentRateLimitingSampler, samplerFrom } from '../src/integrations/opentelemetry.ts';
+import { FleetBucket } from '../src/integrations/redis.ts';
 import { throttleStream } from '../src/integrations/streams.ts';
 import { checkDriveOptions } from '../src/load/api/check-options.ts';
 import { throttledPool } from '../src/throttle/pool.ts';
 
 const bucket = TokenBucket.create({ rate: 10, burst: 5 });
+/** A source of a fleet that gives what is asked. */
+const bucketSource = {
+  consumeOrDrain: async (n: number) => n,
+  returnTokens: async () => undefined,
+};
 const window = FixedWindow.create({ limit: 5, intervalMs: 1000 });
 /** Calls a function with options that its type does not have. */
 // biome-ignore lint/suspicious/noExplicitAny: the wrong type is the point
@@ -92,6 +99,15 @@ function codeOf(call: Promise<unknown>): Promise<unknown> {
     ({ code }) => code,
   );
   return Promise.race([ended, setTimeout(500, 'waits')]);
+}
+
+/** The message of the error that a call throws. */
+function messageOf(call: () => unknown): unknown {
+  try {
+    return call();
+  } catch (error) {
+    return (error as Error).message;
+  }
 }
 
 const tiers = { pro: { rate: 1, burst: 1 } };
@@ -195,6 +211,44 @@ describe('inherited options are as good as own ones:', () => {
       },
       'ERR_QUEUE_FULL',
     ],
+    [
+      'a gate of a load has its bound',
+      { kind: 'errors', maxShare: 0.25 },
+      (gate) => JSON.stringify(checkDriveOptions({ task: 'data:,', rate: 1, gates: [gate] }).gates),
+      '[{"kind":"errors","maxShare":0.25}]',
+    ],
+    [
+      'a target of a load has its socket',
+      { url: 'http://localhost/', socketPath: '/tmp/socket' },
+      (target) => checkDriveOptions({ target, rate: 1 }).transport?.socketPath,
+      '/tmp/socket',
+    ],
+    [
+      'a request that waits has the length of its queue',
+      { limiter: TokenBucket.create({ rate: 1, burst: 1, initial: 0 }), maxWaiting: 0 },
+      (options) => codeOf(rateLimitedFetch(options)('http://localhost:1/')),
+      'ERR_QUEUE_FULL',
+    ],
+    [
+      'a name of a fleet has its stock',
+      { source: bucketSource, stock: 3, maxAgeMs: Number.POSITIVE_INFINITY },
+      async (options) => {
+        const fleet = await FleetBucket.open(Region.create(), 'hot', options);
+        await fleet.close();
+        return fleet.limit;
+      },
+      3,
+    ],
+    [
+      'a sampler of the environment has its choices',
+      { children: 'decided' },
+      (options) => {
+        vi.stubEnv('ZEROTIME_TRACES_PER_SECOND', '5');
+        onTestFinished(() => void vi.unstubAllEnvs());
+        return messageOf(() => samplerFrom(undefined, options));
+      },
+      'children must be "follow" or "decide", got "decided"',
+    ],
   ])('%s', async (_, options, use, result) => {
     const known = [options, Object.create(options)].map((each) => use(each as never));
     expect(await Promise.all(known)).toEqual([result, result]);
@@ -231,14 +285,7 @@ describe('null is no omitted option, but of the wrong kind:', () => {
     ],
     ['timeoutMs', () => checkDriveOptions(wrong({ task: 'data:,', rate: 1, timeoutMs: null }))],
   ])('%s', (name, call) => {
-    const failed = (() => {
-      try {
-        return call();
-      } catch (error) {
-        return error;
-      }
-    })();
-    expect(failed).toBeInstanceOf(TypeError);
-    expect((failed as Error).message).toMatch(new RegExp(`^${name} must be .*, got null$`));
+    expect(call).toThrow(TypeError);
+    expect(messageOf(call)).toMatch(new RegExp(`^${name} must be .*, got null$`));
   });
 });

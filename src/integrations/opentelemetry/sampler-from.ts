@@ -1,10 +1,11 @@
 import type * as WorkerThreads from 'node:worker_threads';
+import { given } from '../../known-options.ts';
 import { nodeModule, variable } from '../../memory/runtime.ts';
 import { checkNumber, shown } from '../../options.ts';
 import { ConsistentRateLimitingSampler } from './consistent-sampler.ts';
 import type { RemoteSamplerHandle } from './remote/remote-options.ts';
 import { RemoteSampler } from './remote/remote-sampler.ts';
-import type { ConsistentSamplerOptions, SamplerHandle } from './sampler-options.ts';
+import { CHOICES, type ConsistentSamplerOptions, type SamplerHandle } from './sampler-options.ts';
 
 type AnyHandle = SamplerHandle | RemoteSamplerHandle;
 
@@ -90,7 +91,7 @@ function created(options: ConsistentSamplerOptions): ConsistentRateLimitingSampl
   }
   const burst = fromEnvironment(BURST);
   return ConsistentRateLimitingSampler.create({
-    ...{ rate, ...options },
+    ...{ rate, ...given(options, CHOICES) },
     ...(burst === undefined ? {} : { burst }),
   });
 }

@@ -93,8 +93,8 @@ export const OUTGOING_OPTIONS = {
 
 /** @throws TypeError, RangeError for an invalid option. */
 export function checkOutgoing<T extends OutgoingOptions>(options: T, known: Known<T>): Outgoing {
-  const { limiter, semaphore, retryAfterMs = 1000, ...others } = checkOptions(options, known);
-  const { timeoutMs, maxWaiting, strict, catchUp, maxRetryAfterMs = 3_600_000 } = others;
+  const { limiter, semaphore, retryAfterMs = 1000, catchUp } = checkOptions(options, known);
+  const { timeoutMs, maxWaiting, strict, maxRetryAfterMs = 3_600_000 } = options;
   checkAtOnce('limiter', limiter);
   if (limiter !== undefined && !isKeyed(limiter)) {
     checkLimiter(limiter, 'wait', 'tryConsume', 'timeUntil');

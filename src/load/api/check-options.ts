@@ -1,4 +1,4 @@
-import { checkOptions, type Known } from '../../known-options.ts';
+import { checkOptions, given, type Known } from '../../known-options.ts';
 import { checkNumber, shown } from '../../options.ts';
 import type { Gate } from '../judge/gates.ts';
 import type { DriveOptions } from '../plan/drive-options.ts';
@@ -218,8 +218,9 @@ function checkGate(gate: Gate, name: string, isMax: boolean): Gate {
   const bounds = Object.entries(GATES[kind]);
   const names = ['kind', ...bounds.map(([one]) => one)];
   const known = Object.fromEntries(names.map((one) => [one, true as const]));
-  const given = checkOptions<Readonly<Record<string, unknown>>>({ ...gate }, known, name);
+  const named = gate as Gate & Readonly<Record<string, unknown>>;
+  const fields = given(checkOptions(named, known, name), known);
   if (kind === 'rate' && isMax) throw new TypeError(`${name}: needs a finite rate, got Infinity`);
-  for (const [one, range] of bounds) checkNumber(`${name}.${one}`, given[one], range);
-  return gate;
+  for (const [one, range] of bounds) checkNumber(`${name}.${one}`, fields[one], range);
+  return fields as Gate; // checked above
 }

@@ -27,14 +27,10 @@ export function noRequests(threads: number): Pick<LoadOptions, keyof RequestOpti
 
 /** Checks a target. */
 export function checkTarget(target: HttpTarget, threads: number): RequestOptions {
-  const { url, headers, method, body, connections, ...rest } = checkOptions(
-    target,
-    KNOWN,
-    'target',
-  );
+  const { url, headers, method, body, connections } = checkOptions(target, KNOWN, 'target');
   const content = checkBody(body);
   const address = checkUrl(url);
-  const transport = checkTransport(rest, address);
+  const transport = checkTransport(target, address);
   const usual = transport?.http2 === true ? threads : Math.max(DEFAULT_CONNECTIONS, threads);
   return {
     url: address,

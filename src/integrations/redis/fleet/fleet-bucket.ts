@@ -1,5 +1,5 @@
 import { RateLimitError } from '../../../errors.ts';
-import { checkOptions, type Known } from '../../../known-options.ts';
+import { checkOptions, given, type Known } from '../../../known-options.ts';
 import { checkShared, type OpenOptions } from '../../../limiters/opening.ts';
 import type { Description, LimiterStats } from '../../../limiters/state.ts';
 import type { KernelName } from '../../../memory/handle.ts';
@@ -174,7 +174,11 @@ export class FleetBucket extends FleetSpender {
   ): Promise<FleetBucket> {
     // Each thread has a source and a random of its own, so they are not compared.
     const known = { ...OPTIONS, onMismatch: true } as const;
-    const { source, random = Math.random, ...others } = checkOptions(options, known);
+    const {
+      source,
+      random = Math.random,
+      ...others
+    } = given(checkOptions(options, known), known) as typeof options;
     checkSource(source);
     checkFunction('random', random);
     if (region.sharing?.hasLeft?.() === true) {
