@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { expect, test, vi } from 'vitest';
+import { addresses } from '../../src/cli/host/serve/command.ts';
 import { REGION_SERIES } from '../../src/cli/host/serve/exposition.ts';
 import { History } from '../../src/cli/host/serve/history.ts';
 import type { ChangeRequest } from '../../src/cli/host/serve/view.ts';
@@ -36,6 +37,21 @@ async function started(token?: string) {
   const log = () => ChangeLog.find(region)?.changes() ?? [];
   return { region, api, keyed, served, request, log };
 }
+
+test.each([
+  ['localhost', '127.0.0.1', false],
+  ['127.0.1.1', '127.0.1.1', false],
+  ['::1', '::1', false],
+  ['::ffff:127.0.0.1', '::ffff:127.0.0.1', false],
+  ['localhost.example', '192.0.2.1', true],
+  ['0.0.0.0', '0.0.0.0', true],
+  ['::', '::', true],
+  ['', '::', true],
+])('--host %j, which is %s, is open to others: %s', (host, address, isOpen) => {
+  const family = address.includes(':') ? 'IPv6' : 'IPv4';
+  const lines = addresses({ address, family, port: 80 }, host, undefined);
+  expect(lines.includes('Anyone who reaches this address can read it.')).toBe(isOpen);
+});
 
 test('without --allow-changes, nothing changes a limit', async () => {
   const { api, served, request, log } = await started();

@@ -100,6 +100,9 @@ test('zerotime host keys shows hashes, or the keys that are asked for', async ()
   expect(asked.stdout).toMatch(
     /\n {2}ann {2}[\da-f]{11} {2}\S+ of 100 tokens {2}admitted in .*\n {2}bob {2}[\da-f]{11} {2}full\n$/,
   );
+  const both = await host('keys', path, 'keys', 'ann', '--top', '5');
+  expect(both).toMatchObject({ code: 1, stdout: '' });
+  expect(both.stderr).toMatch(/^error: --top cannot be used with keys: each key/);
   const number = await host('keys', path, 'keys', '42', '--key-type', 'number');
   expect(number.stdout).toMatch(
     /\n {2}42 {2}[\da-f]{11} {2}99\S* of 100 tokens {2}admitted now\n$/,

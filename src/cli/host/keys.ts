@@ -34,7 +34,16 @@ export function keysCommand(): Command {
     .action(show);
 }
 
-function show(path: string, name: string, keys: string[], options: KeysOptions): Promise<void> {
+function show(
+  path: string,
+  name: string,
+  keys: string[],
+  options: KeysOptions,
+  command: Command,
+): Promise<void> {
+  if (keys.length > 0 && command.getOptionValueSource('top') === 'cli') {
+    command.error('error: --top cannot be used with keys: each key that is named is shown');
+  }
   const { top, keyType } = options;
   return withRegion(path, options, (region) => {
     const limiter = region.limiters().find((one) => one.name === name);

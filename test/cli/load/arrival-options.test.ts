@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, expect, it, vi } from 'vitest';
@@ -56,6 +57,16 @@ describe('--arrivals', () => {
     expect(await terms('--arrivals', LIST, '--warmup', '0')).toMatchObject({ durationMs: 201 });
     const cut = await terms('--arrivals', LIST, '--duration', '100ms');
     expect(cut).toMatchObject({ rate: 30, durationMs: 100 });
+  });
+
+  it('a file is played to its end with npm start, which adds no options', async () => {
+    const { scripts } = JSON.parse(
+      readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'),
+    );
+    const own = scripts.start.split(' load')[1].split(' ').slice(1);
+    expect(await terms(...own, '--arrivals', file('long', 1, 9))).toMatchObject({
+      durationMs: 8_001,
+    });
   });
 
   it('moves lines out of order to the latest instant before them, and says so', async () => {

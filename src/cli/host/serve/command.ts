@@ -12,7 +12,7 @@ import { regionServer } from './server.ts';
 import { WatchedRegion } from './watched.ts';
 
 const PORTS = { min: 0, max: 65_535, example: 9464 } as const;
-const LOOPBACK = /^(localhost|127\.|::1$)/;
+const LOOPBACK = /^((::ffff:)?127\.|::1$)/;
 
 const NOTES = `
 Metrics of all limiters of all processes are at /metrics, in the format of Prometheus. The page at /
@@ -85,11 +85,16 @@ async function serve(paths: readonly string[], flags: ServeFlags): Promise<void>
   }
 }
 
-function addresses({ port }: AddressInfo, host: string, token: string | undefined): string[] {
+/** The lines about the address of a server, which listens on the address of `host`. */
+export function addresses(
+  { address, port }: AddressInfo,
+  host: string,
+  token: string | undefined,
+): string[] {
   const base = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
   return [
     `Page     ${base}/${token === undefined ? '' : `#token=${token}`}`,
     `Metrics  ${base}/metrics`,
-    ...(LOOPBACK.test(host) ? [] : ['Anyone who reaches this address can read it.']),
+    ...(LOOPBACK.test(address) ? [] : ['Anyone who reaches this address can read it.']),
   ];
 }
