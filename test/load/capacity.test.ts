@@ -15,9 +15,10 @@ import { FITNESS, resultOf } from '../cli/support/load-result.ts';
 import { loadOptions } from '../support/load-options.ts';
 import { GET, senderTo } from './sending.ts';
 
-/** A server whose sessions take this number of streams; it answers after this time. */
-async function slowServer(maxConcurrentStreams: number, answerMs: number): Promise<string> {
-  const server = createServer({ settings: { maxConcurrentStreams } });
+/** A server whose sessions take this number of streams, or any; it answers after this time. */
+async function slowServer(streams: number | undefined, answerMs: number): Promise<string> {
+  const settings = streams === undefined ? {} : { maxConcurrentStreams: streams };
+  const server = createServer({ settings });
   const sessions = new Set<{ destroy(): void }>();
   server.on('session', (session) => sessions.add(session));
   server.on('stream', (stream: ServerHttp2Stream) => {
@@ -59,6 +60,13 @@ it('HTTP/2 has room for as many requests as the server allows, in each session',
   expect(sessions.capacity).toBe(14);
   sessions.take();
   expect(sessions.capacity).toBe(14);
+});
+
+it('HTTP/2 has room for 100 requests in a session of a server that sets no maximum', async () => {
+  const sessions = new Http2Sessions(target(await slowServer(undefined, 0), 2));
+  onTestFinished(() => sessions.close());
+  await sessions.open(2, 60_000);
+  expect(sessions.capacity).toBe(200);
 });
 
 it('requests that found no room name what was busy', async () => {

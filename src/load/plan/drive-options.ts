@@ -12,8 +12,9 @@ export interface HttpTarget {
   /** Body of each request. Default: none. */
   readonly body?: string | Uint8Array;
   /**
-   * Maximum number of connections over all threads, at least one per thread; with `http2`, of
-   * sessions. Default: 64, or with `http2` one per thread.
+   * Maximum number of connections over all threads, at least one per thread. Default: 64. With
+   * `http2`, of sessions; default: one per thread. A session carries as many requests at once as
+   * the server allows, or 100 if it sets no maximum.
    */
   readonly connections?: number;
   /** Use HTTP/2: by ALPN for https, with prior knowledge for http. Default: false. */

@@ -20,8 +20,12 @@ import {
   untilOpen,
 } from './carrier.ts';
 
-/** Assumed until the server's settings arrive: the minimum that RFC 9113 recommends to servers. */
-const FIRST_STREAMS = 100;
+/**
+ * The streams of a session until the server's settings arrive, and if they set no maximum: then RFC
+ * 9113 allows any number, but a stalled server must not make this client hold any number. It is the
+ * minimum that the RFC recommends to servers.
+ */
+const USUAL_STREAMS = 100;
 const CLOSED = 'the stream was closed before the end of the response';
 
 /** What all sessions of a thread have in common. */
@@ -45,11 +49,11 @@ export class Http2Session implements Carrier {
     this.#terms = terms;
   }
 
-  /** The most exchanges at once: what the server allows. */
+  /** The most exchanges at once: what the server allows, or {@link USUAL_STREAMS}. */
   get streams(): number {
-    const most = this.#session?.remoteSettings?.maxConcurrentStreams ?? FIRST_STREAMS;
+    const most = this.#session?.remoteSettings?.maxConcurrentStreams ?? USUAL_STREAMS;
     // Until the server's settings arrive, Node assumes no maximum.
-    return Number.isFinite(most) && most < 2 ** 31 ? most : FIRST_STREAMS;
+    return Number.isFinite(most) && most < 2 ** 31 ? most : USUAL_STREAMS;
   }
 
   /** Room for this many more exchanges. */

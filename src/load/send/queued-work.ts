@@ -29,6 +29,8 @@ interface InFlight extends Exchange {
   /** What has made room for it. */
   readonly carrier: Carrier;
   abandon: Abandon | undefined;
+  /** Undefined until it has ended by itself. */
+  endedUs: number | undefined;
 }
 
 /** A request or call that is due and waits for room. */
@@ -146,6 +148,7 @@ export class QueuedWork {
       startedUs,
       carrier,
       abandon: undefined,
+      endedUs: undefined,
       end: (outcome) => this.#end(one, outcome),
     };
     // Count it first: a call may end the thread, and must still be in the results.
@@ -155,7 +158,7 @@ export class QueuedWork {
     tally.record('queued', startedUs - queuedUs);
     this.#deadline ??= setTimeout(this.#sweep, timeoutMs);
     one.abandon = carrier.dispatch(one);
-    if (mayBlock) tally.countBlocked(now() - startedUs);
+    if (mayBlock) tally.countBlocked((one.endedUs ?? now()) - startedUs);
   }
 
   #end(one: InFlight, outcome: Outcome): void {
@@ -163,6 +166,7 @@ export class QueuedWork {
     if (!this.#inFlight.delete(one)) return;
     const { now, timeoutMs } = this.#options;
     const nowUs = now();
+    one.endedUs = nowUs;
     // One that took too long has failed, whatever its outcome.
     const isLate = nowUs - one.startedUs >= timeoutMs * 1_000;
     this.#count(one, isLate ? this.#timedOut : outcome, nowUs);

@@ -9,6 +9,8 @@ beforeEach(() => void vi.useFakeTimers());
 class Stage {
   readonly tally = new Tally();
   nowUs = 0;
+  /** How often the work read the clock. */
+  reads = 0;
   idle = 0;
   #sequence = 0;
   readonly work: QueuedWork;
@@ -27,7 +29,10 @@ class Stage {
     const options = {
       timeoutMs: 1_000,
       tallyOf: () => this.tally,
-      now: () => this.nowUs,
+      now: () => {
+        this.reads += 1;
+        return this.nowUs;
+      },
       onIdle: () => {
         this.idle += 1;
       },
@@ -153,6 +158,13 @@ it('counts a call that blocks its thread, as timed out if that takes too long', 
   expect(stage.tally.blocked).toEqual({ calls: 2, longestUs: 1_000_000 });
   expect(stage.tally.counters).toEqual({ sent: 2, succeeded: 1, failed: 1 });
   expect(stage.errors.map(([kind]) => kind)).toEqual(['timed out']);
+});
+
+it('reads the clock twice for a call that ends at once: when it starts, and when it has ended', () => {
+  const stage = new Stage(() => undefined);
+  stage.send(3);
+  expect(stage.reads).toBe(6);
+  expect(stage.tally.counters).toEqual({ sent: 3, succeeded: 3, failed: 0 });
 });
 
 it('begins no call once the end is long past: they count as unsent', () => {
