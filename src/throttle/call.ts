@@ -84,6 +84,8 @@ export interface Call<Job> extends Timed, Queued<Call<Job>> {
   readonly signal: Signal | undefined;
   readonly resolve: (result: unknown) => void;
   readonly reject: (reason: unknown) => void;
+  /** Does the work of a call that waits, in the async context of its caller. */
+  start: (() => Promise<unknown>) | undefined;
   flow: Flow<Call<Job>> | undefined;
   /** Removes the listener from its signal. */
   unlink: (() => void) | undefined;
@@ -100,7 +102,24 @@ export function newCall<Job>(
   const { resolve, reject } = settle;
   const atUs = sinceUs + timeoutMs * 1000;
   const unqueued = { flow: undefined, ahead: undefined, behind: undefined, unlink: undefined };
-  return { job, signal, resolve, reject, sinceUs, atUs, place: -1, order: 0, ...unqueued };
+  const start = undefined;
+  return { job, signal, resolve, reject, start, sinceUs, atUs, place: -1, order: 0, ...unqueued };
+}
+
+/**
+ * Returns a function that calls `start` in the async context of now, as a promise does its
+ * callbacks. Otherwise a call would see the `AsyncLocalStorage` of the one whose end let it start.
+ */
+export function inContext(start: () => unknown): () => Promise<unknown> {
+  let begin = () => {};
+  const begun = new Promise<void>((resolve) => {
+    begin = resolve;
+  });
+  const result = begun.then(start);
+  return () => {
+    begin();
+    return result;
+  };
 }
 
 /** Runs calls, and counts all calls by their outcomes. */
@@ -129,14 +148,14 @@ export class Runner<Job> {
 
   /** Calls the function at once. The call settles as the function does, unless `finish` throws. */
   async run(
-    { job, resolve, reject }: Call<Job>,
+    { job, resolve, reject, start }: Call<Job>,
     finish: (error: readonly [unknown] | undefined) => void,
   ): Promise<void> {
     this.#running++;
     let error: readonly [unknown] | undefined;
     let result: unknown;
     try {
-      result = await this.#work.start(job);
+      result = await (start === undefined ? this.#work.start(job) : start());
     } catch (reason) {
       error = [reason];
     }

@@ -8,6 +8,7 @@ import { Admission, type Bounds } from './admission.ts';
 import {
   abortOf,
   type Call,
+  inContext,
   newCall,
   type Outcome,
   outcomeOf,
@@ -178,6 +179,7 @@ export class Dispatcher<Job> {
       this.#checkRoom();
     }
     this.#hasWaited = true;
+    call.start = inContext(() => this.#work.start(call.job));
     this.#waiting.enter(call, priority, key, this.#onAbort);
     this.#advance();
   }

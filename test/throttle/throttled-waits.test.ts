@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { getEventListeners } from 'node:events';
 import { expect, it, vi } from 'vitest';
 import { FixedWindow, ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
@@ -106,9 +107,29 @@ it('overtakes no waiting call, even if tokens are available', async () => {
   await settled();
   clock.advance(100); // nobody has looked yet
   calls.push(call(2));
+  await settled();
   expect(started).toEqual([1, 2]);
   await Promise.all(calls);
 });
+
+it.each(['limiter', 'semaphore', 'both'] as const)(
+  'each call sees the AsyncLocalStorage of its caller, whoever lets it start (%s)',
+  async (bounds) => {
+    const storage = new AsyncLocalStorage<string>();
+    const limiter = TokenBucket.create({ rate: 200, burst: 1 });
+    const semaphore = Semaphore.create({ permits: 1 });
+    const both = { limiter, semaphore };
+    const options = bounds === 'both' ? both : { [bounds]: both[bounds] };
+    const call = throttled(async () => {
+      const before = storage.getStore();
+      await new Promise((resolve) => setTimeout(resolve, 2));
+      return [before, storage.getStore()];
+    }, options);
+    const callers = ['ann', 'bob', 'cid', 'dan'];
+    const seen = await Promise.all(callers.map((name) => storage.run(name, () => call())));
+    expect(seen).toEqual(callers.map((name) => [name, name]));
+  },
+);
 
 it('refuses at once a call whose token is certain to come too late, and takes nothing', async () => {
   const clock = ManualClock.create();
