@@ -222,10 +222,15 @@ export function parseBody(text: string): BodyOption {
   return readable(wanted, () => readFileSync(text.slice(1)));
 }
 
+/** Reads a JSON file, which some editors begin with a byte order mark: the decoder drops it. */
+export function readJson(path: string): unknown {
+  return JSON.parse(new TextDecoder().decode(readFileSync(path)));
+}
+
 /** Parses what the `setup` of a module gets: JSON, or `@file` for the JSON in a file. */
 export function parseData(text: string): unknown {
   return readable('JSON, or @ and the path of a JSON file', () =>
-    JSON.parse(text.startsWith('@') ? readFileSync(text.slice(1), 'utf8') : text),
+    text.startsWith('@') ? readJson(text.slice(1)) : JSON.parse(text),
   );
 }
 

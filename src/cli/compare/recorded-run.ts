@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs';
 import { decodeFromCompressedBase64, type Histogram } from 'hdr-histogram-js';
 import type { RunFigures } from '../../load/judge/comparison.ts';
 import type { DriveResult } from '../../load/judge/drive-result.ts';
 import { safeText } from '../../load/plan/redact.ts';
 import type { Noun } from '../format.ts';
 import { limitText } from '../load/verdict.ts';
+import { readJson } from '../values.ts';
 
 /** The compared parts of a `--json` file. */
 export interface RecordedRun extends RunFigures, Pick<DriveResult, 'latencyByTime'> {
@@ -23,7 +23,7 @@ export interface RecordedRun extends RunFigures, Pick<DriveResult, 'latencyByTim
 export function readRun(path: string): RecordedRun {
   let data: unknown;
   try {
-    data = JSON.parse(readFileSync(path, 'utf8'));
+    data = readJson(path);
   } catch (error) {
     throw new Error(`${path} cannot be read as JSON: ${(error as Error).message}`);
   }

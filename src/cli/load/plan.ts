@@ -141,7 +141,6 @@ async function readInstants(path: string, endUs: number): Promise<Float64Array> 
     for (const atUs of batch) instants.push(atUs);
   }
   const { unreadable, firstUnreadable, late } = file.counts;
-  if (instants.length === 0) throw new Error(`${path} has no line with a valid instant`);
   // Don't skip requests: the schedule must be sent as given.
   if (unreadable > 0) {
     throw new Error(
@@ -149,6 +148,7 @@ async function readInstants(path: string, endUs: number): Promise<Float64Array> 
         `instant, first ${firstUnreadable}`,
     );
   }
+  if (instants.length === 0) throw new Error(`${path} has no line with a valid instant`);
   if (late > 0) {
     const text = `${countOf(late, 'lines')} of ${path} out of order, moved to the latest instant before`;
     process.stderr.write(`${safeText(text)}\n`);

@@ -280,6 +280,12 @@ describe('zerotime compare', () => {
     expect(stdout).toContain('not fit to measure: 3 responses are too few for p99');
   });
 
+  it('reads a file that begins with a byte order mark and has the line ends of Windows', async () => {
+    const text = JSON.stringify(JSON.parse(readFileSync(BASE, 'utf8')), undefined, 2);
+    const marked = runs.write('marked.json', `\ufeff${text.replaceAll('\n', '\r\n')}`);
+    expect(await compare(BASE, marked)).toMatchObject({ code: 0, stderr: '' });
+  });
+
   it.each([
     [[BASE], /give at least two files/],
     [[BASE, 'vs'], /at least one on each side of vs, got \S*base\S*json vs/i],

@@ -110,6 +110,10 @@ describe('--arrivals', () => {
       ['--arrivals', file('odd', '1', 'x')],
       /1 line of .*odd has no valid instant, first line 2: "x"/,
     ],
+    [
+      ['--arrivals', file('words', 'x', 'y')],
+      /2 lines of .*words have no valid instant, first line 1: "x"/,
+    ],
     [['--arrivals', file('odder', '1', 'x', 'y')], /2 lines of .*odder have .*, first line 2: "x"/],
     [['--arrivals', file('far', '1', '1e1', '99999999999')], /line \d is \d+ days after/],
   ])('%j is an error that says what contradicts what', async (args, message) => {

@@ -74,7 +74,7 @@ describe('zerotime load --rate max', () => {
        export const setup = ({ data }) => { got = data; };
        export default () => { throw new Error(JSON.stringify(got)); };`,
     );
-    const stored = file('data.json', '[1, 2]');
+    const stored = file('data.json', '\ufeff[1, 2]');
     const given = async (data: string, ...more: string[]) => {
       const args = ['-t', '1', '-d', '50ms', '--data', data, ...more];
       let got: string | undefined;
