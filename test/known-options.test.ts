@@ -226,7 +226,7 @@ describe('inherited options are as good as own ones:', () => {
     ],
     [
       'a request that waits has the length of its queue',
-      { limiter: TokenBucket.create({ rate: 1, burst: 1, initial: 0 }), maxWaiting: 0 },
+      { limiter: TokenBucket.create({ rate: 1e-6, burst: 1, initial: 0 }), maxWaiting: 0 },
       (options) => codeOf(rateLimitedFetch(options)('http://localhost:1/')),
       'ERR_QUEUE_FULL',
     ],
