@@ -17,6 +17,7 @@ import {
   TokenBucket,
 } from '../src/index.ts';
 import { rateLimitedFetch } from '../src/integrations/fetch.ts';
+import { fastifyPlugin } from '../src/integrations/http.ts';
 import { ConsistentRateLimitingSampler, samplerFrom } from '../src/integrations/opentelemetry.ts';
 import { FleetBucket } from '../src/integrations/redis.ts';
 import { throttleStream } from '../src/integrations/streams.ts';
@@ -225,9 +226,15 @@ describe('inherited options are as good as own ones:', () => {
     ],
     [
       'a request that waits has the length of its queue',
-      { limiter: TokenBucket.create({ rate: 1, burst: 1, initial: 0 }), maxWaiting: 0 },
+      { limiter: TokenBucket.create({ rate: 1e-6, burst: 1, initial: 0 }), maxWaiting: 0 },
       (options) => codeOf(rateLimitedFetch(options)('http://localhost:1/')),
       'ERR_QUEUE_FULL',
+    ],
+    [
+      'a plugin of fastify has its limiter',
+      { limiter: bucket },
+      (options) => fastifyPlugin({ addHook: () => undefined }, options),
+      undefined,
     ],
     [
       'a name of a fleet has its stock',

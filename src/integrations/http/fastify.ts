@@ -1,12 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { given, type Known } from '../../known-options.ts';
 import type { Decision } from '../../limiters/state.ts';
 import { checkPeer } from '../../peers.ts';
 import type { AddressedRequest } from './address-key.ts';
 import type { Fields } from './fields.ts';
 import { Gate } from './gate.ts';
 import { untilEnd } from './in-flight.ts';
-import type { RequestLimitOptions } from './options.ts';
+import { REQUEST_LIMIT_OPTIONS, type RequestLimitOptions } from './options.ts';
 
 /** The part of a fastify reply that the hook uses. */
 export interface RepliedTo {
@@ -124,8 +125,9 @@ export const fastifyPlugin: (
   options: FastifyLimitOptions & Registration,
 ) => Promise<void> = /* @__PURE__ */ Object.assign(
   async (app: FastifyApp, options: FastifyLimitOptions & Registration) => {
-    const { prefix: _, logLevel: __, logSerializers: ___, ...limits } = options;
-    app.addHook('onRequest', fastifyHook(limits));
+    const known = REQUEST_LIMIT_OPTIONS as object as Known<typeof options>;
+    const { prefix: _, logLevel: __, logSerializers: ___, ...limits } = given(options, known);
+    app.addHook('onRequest', fastifyHook(limits as FastifyLimitOptions));
   },
   {
     // Makes fastify add the hook to the instance itself instead of a nested one.

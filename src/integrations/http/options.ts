@@ -92,7 +92,7 @@ export type RequestLimits<Request> = RequestLimitOptions<Request> &
     readonly taking: (request: Request) => () => Taken;
   };
 
-const REQUEST_LIMIT_OPTIONS = {
+export const REQUEST_LIMIT_OPTIONS = {
   limiter: true,
   key: true,
   cost: true,
