@@ -7,19 +7,22 @@ import {
   Semaphore,
   TokenBucket,
 } from '../../src/index.ts';
-import { BucketModel, SeveralModel } from '../support/bucket-models.ts';
+import * as permits from '../explorer/semaphore-reference.ts';
+import type { Operation, Subject } from '../explorer/subject.ts';
+import * as tokens from '../explorer/token-reference.ts';
+import * as windows from '../explorer/window-reference.ts';
 import { Crew } from '../support/crew.ts';
 import { KERNEL_MIXES } from '../support/kernels.ts';
 import {
   type Instants,
   linearization,
-  type Operation,
+  type Model,
+  modelOf,
   orWhenFound,
   overlaps,
-  type SequentialModel,
+  type Recorded,
 } from '../support/linearization.ts';
 import { part, SEED } from '../support/random.ts';
-import { PermitModel, type RecordedCall, WindowModel } from '../support/recorded-calls.ts';
 import { WINDOW_KINDS } from '../support/window-kinds.ts';
 import type { RecordJob } from '../workers/recorder.ts';
 
@@ -29,114 +32,156 @@ const HISTORIES = 100;
 const RUNS = part(5);
 
 const n = fc.integer({ min: 1, max: 4 });
-// Windows and slots are whole steps of the clock, so each reading belongs to one of them.
-const advance = fc.record({ call: fc.constant('advance'), ms: fc.constantFrom(0.25, 1, 2) });
-const take = fc.record({
-  call: fc.constantFrom('tryConsume', 'consumeOrDrain', 'decide', 'look'),
-  n,
-});
-const ofWindow: fc.Arbitrary<RecordedCall> = fc.oneof(
-  { weight: 5, arbitrary: take },
-  {
-    weight: 1,
-    arbitrary: fc.record({ call: fc.constant('resize'), limit: fc.integer({ min: 2, max: 6 }) }),
-  },
-  { weight: 1, arbitrary: advance },
-);
-const charge = fc.record({ call: fc.constant('charge'), n: fc.integer({ min: 1, max: 9 }) });
 
-/** Calls of a bucket that may wait so long for a reservation, and change its limit in this way. */
-function bucketCalls(
-  maxWaitsMs: readonly number[],
-  change: fc.Arbitrary<RecordedCall>,
-): fc.Arbitrary<RecordedCall> {
-  const maxWaitMs = fc.constantFrom(...maxWaitsMs);
-  return fc.oneof(
-    { weight: 4, arbitrary: take },
-    { weight: 3, arbitrary: fc.record({ call: fc.constant('reserve'), n, maxWaitMs }) },
-    { weight: 2, arbitrary: fc.constant({ call: 'cancel' }) },
-    { weight: 2, arbitrary: fc.record({ call: fc.constant('returnTokens'), n }) },
-    { weight: 1, arbitrary: charge },
-    { weight: 1, arbitrary: change },
-    { weight: 1, arbitrary: advance },
+/** One of several operations, each so often, with arguments drawn from these. */
+function oneOf(
+  ...weighted: readonly [
+    weight: number,
+    names: readonly string[],
+    ...args: fc.Arbitrary<number>[],
+  ][]
+): fc.Arbitrary<Operation> {
+  const drawn = weighted.map(([weight, names, ...args]) => ({
+    weight,
+    arbitrary: fc.tuple(fc.constantFrom(...names), ...args),
+  }));
+  return fc.oneof(...drawn);
+}
+
+/** Calls of a bucket, which may wait so long for a reservation, and changes of one of its limits. */
+function ofBucket(limits: number, ...maxWaitsUs: number[]): fc.Arbitrary<Operation> {
+  return oneOf(
+    [3, ['take', 'drain', 'decide'], n],
+    [1, ['balance']],
+    [3, ['acquire'], n, fc.constantFrom(...maxWaitsUs)],
+    [2, ['cancel']],
+    [2, ['refund'], n],
+    [1, ['charge'], fc.integer({ min: 1, max: 9 })],
+    // A token at each rate is a whole number of ticks at the others, so nothing is rounded away.
+    [
+      1,
+      ['reconfigure'],
+      fc.nat(limits - 1),
+      fc.constantFrom(1000, 2000, 4000),
+      fc.integer({ min: 4, max: 7 }),
+    ],
+    [1, ['advance'], fc.constantFrom(0.25, 1, 2)],
   );
 }
 
-// A token at each rate is a whole number of ticks at the others, so nothing is rounded away.
-const limit = { rate: fc.constantFrom(1000, 2000, 4000), burst: fc.integer({ min: 4, max: 7 }) };
-const ofBucket = bucketCalls([0, 2, 9], fc.record({ call: fc.constant('reconfigure'), ...limit }));
-const ofSeveral = bucketCalls(
-  [0, 4, 18],
-  fc.record({ call: fc.constant('reconfigureOne'), limit: fc.constantFrom(0, 1), ...limit }),
+// Windows and slots are whole steps of the clock, so each reading belongs to one of them.
+const ofWindow = oneOf(
+  [4, ['take', 'drain', 'decide'], fc.integer({ min: 1, max: 3 })],
+  [1, ['available']],
+  [1, ['reconfigure'], fc.integer({ min: 3, max: 6 })],
+  [1, ['advance'], fc.constantFrom(12.5, 50, 100)],
 );
 
-const ofSemaphore: fc.Arbitrary<RecordedCall> = fc.oneof(
-  { weight: 5, arbitrary: fc.record({ call: fc.constant('tryAcquire'), n }) },
-  { weight: 4, arbitrary: fc.constant({ call: 'release' }) },
-  { weight: 1, arbitrary: fc.record({ call: fc.constantFrom('look', 'decide'), n }) },
-  {
-    weight: 1,
-    arbitrary: fc.record({ call: fc.constant('permits'), permits: fc.integer({ min: 0, max: 8 }) }),
-  },
+const ofSemaphore = oneOf(
+  [5, ['take'], n],
+  [4, ['release']],
+  [1, ['available', 'in use']],
+  [1, ['change'], fc.integer({ min: 0, max: 8 })],
 );
 
-interface Subject {
+interface Limited {
   readonly name: string;
-  readonly call: fc.Arbitrary<RecordedCall>;
+  readonly operation: fc.Arbitrary<Operation>;
   readonly handle: () => LimiterHandle;
-  readonly model: () => SequentialModel<RecordedCall>;
-  readonly instants?: Instants<RecordedCall>;
+  readonly model: () => Model;
+  readonly instants?: Instants;
 }
 
-const LIMIT = { rate: 1000, burst: 5 };
-const SEVERAL = [
-  { rate: 1000, burst: 5 },
-  { rate: 500, burst: 6 },
-];
-const WINDOW = { limit: 4, intervalUs: 2000, slots: 4 };
+/** What a decision says that does not depend on the rounding of its waits. */
+function decision(verdict: unknown): unknown {
+  const [allowed, balance] = verdict as [boolean, number];
+  return [allowed, Math.max(0, Math.floor(balance))];
+}
 
-const SUBJECTS: readonly Subject[] = [
+/** A bucket, as `setup` has it, called at the instants of the operations. */
+function bucketModel(setup: string): Model {
+  return modelOf(tokens.reference(setup), (thread, { operation: [name, ...args], nowUs }) => {
+    const run = (name: string) => thread.run([name, ...args, nowUs]);
+    if (name === 'take') return (run('decide') as [boolean])[0];
+    if (name === 'decide') return decision(run(name));
+    const answer = run(name);
+    // Whether it moved promises is not told.
+    return name === 'refund' ? null : answer;
+  });
+}
+
+function windowModel(setup: string): Model {
+  let atUs = 0;
+  return modelOf(windows.reference(setup), (thread, { operation, nowUs }) => {
+    thread.run(['advance', (nowUs - atUs) / 1000]);
+    atUs = nowUs;
+    const answer = thread.run(operation);
+    return operation[0] === 'decide' ? decision(answer) : answer;
+  });
+}
+
+function semaphoreModel(setup: string): Model {
+  const looked = (thread: Subject) => thread.run(['look']) as [permits: number, available: number];
+  return modelOf(permits.reference(setup), (thread, { operation }) => {
+    const [name] = operation;
+    if (name === 'available') return Math.max(0, looked(thread)[1]);
+    if (name === 'in use') return looked(thread)[0] - looked(thread)[1];
+    return thread.run(operation);
+  });
+}
+
+const ONE = 'bucket 1000 5 4';
+const LOG = 'sliding-log 4';
+
+const LIMITED: readonly Limited[] = [
   {
     name: 'TokenBucket',
-    call: ofBucket,
-    handle: () => TokenBucket.create({ ...LIMIT, initial: 4, clock: ManualClock.create() }).handle,
-    model: () => new BucketModel(LIMIT, 4),
+    operation: ofBucket(1, 0, 2000, 9000),
+    handle: () =>
+      TokenBucket.create({ rate: 1000, burst: 5, initial: 4, clock: ManualClock.create() }).handle,
+    model: () => bucketModel(ONE),
   },
   {
     name: 'LimitSet',
-    call: ofSeveral,
+    operation: ofBucket(2, 0, 4000, 18_000),
     handle: () =>
-      LimitSet.create({ limits: SEVERAL, initial: 4, clock: ManualClock.create() }).handle,
-    model: () => new SeveralModel(SEVERAL, 4),
+      LimitSet.create({
+        limits: [
+          { rate: 1000, burst: 5 },
+          { rate: 500, burst: 6 },
+        ],
+        ...{ initial: 4, clock: ManualClock.create() },
+      }).handle,
+    model: () => bucketModel('limit-set 4 1000 5 500 6'),
   },
   {
     name: 'Semaphore',
-    call: ofSemaphore,
+    operation: ofSemaphore,
     // With `holdMs` it reads the clock after each grant, where the threads stall.
     handle: () =>
       Semaphore.create({ permits: 5, holdMs: 1000, clock: ManualClock.create() }).handle,
-    model: () => new PermitModel(5),
+    model: () => semaphoreModel('5/64'),
   },
-  ...WINDOW_KINDS.map(({ kind, create, reference }) => ({
-    name: kind,
-    call: ofWindow,
+  ...WINDOW_KINDS.map(({ kind, create, allowDoubleBurst }) => ({
+    name: allowDoubleBurst ? 'double-burst' : kind,
+    operation: ofWindow,
     handle: () =>
-      create({ limit: 4, maxLimit: 6, intervalMs: 2, slots: 4, clock: ManualClock.create() })
+      create({ limit: 4, maxLimit: 6, intervalMs: 100, slots: 2, clock: ManualClock.create() })
         .handle,
-    model: () => new WindowModel(reference(WINDOW), WINDOW),
+    model: () => windowModel(`${allowDoubleBurst ? 'double-burst' : kind} 4`),
     ...(kind === 'sliding-log' && { instants: orWhenFound }),
   })),
 ];
 
-describe.each(SUBJECTS)(
+describe.each(LIMITED)(
   'concurrent calls of three threads on a $name',
-  ({ name, call, handle, model, instants }) => {
+  ({ name, operation, handle, model, instants }) => {
     test.each(KERNEL_MIXES)(
       `have an equivalent sequential order, $mix (ZEROTIME_SEED=${SEED})`,
       async ({ kernels, mix }) => {
-        const crew = await Crew.start<RecordJob, Operation<RecordedCall>[][]>('recorder', THREADS);
+        const crew = await Crew.start<RecordJob, Recorded[][]>('recorder', THREADS);
         const counts = { checked: 0, overlapped: 0 };
-        const thread = fc.array(call, { minLength: 2, maxLength: 4 });
+        const thread = fc.array(operation, { minLength: 2, maxLength: 4 });
         const script = fc.array(thread, { minLength: THREADS, maxLength: THREADS });
         const scripts = fc.array(script, {
           minLength: HISTORIES,
@@ -171,44 +216,35 @@ describe.each(SUBJECTS)(
   },
 );
 
+const recorded = (
+  thread: number,
+  operation: Operation,
+  answer: unknown,
+  nowUs: number,
+  [invoked, returned]: [number, number],
+): Recorded => ({ thread, operation, answer, nowUs, invoked, returned });
+
 test('a history without a sequential order is distinguished from one that has one', () => {
-  const operation = (thread: number, answer: string, invoked: number, returned: number) => ({
-    thread,
-    call: { call: 'tryConsume', n: 3 } as const,
-    nowUs: 0,
-    answer,
-    invoked,
-    returned,
-  });
-  const newModel = () => new BucketModel(LIMIT, 4);
-  const both = [operation(0, 'true', 0, 2), operation(1, 'true', 1, 3)];
-  expect(linearization(both, newModel)).toBe(undefined);
-  const second = [operation(0, 'false', 0, 2), operation(1, 'true', 1, 3)];
-  expect(linearization(second, newModel)?.map(({ thread }) => thread)).toEqual([1, 0]);
+  const take = (thread: number, answer: boolean, ...[invoked, returned]: [number, number]) =>
+    recorded(thread, ['take', 3], answer, 0, [invoked, returned]);
+  const ofOne = (...history: Recorded[]) => linearization(history, () => bucketModel(ONE));
+  expect(ofOne(take(0, true, 0, 2), take(1, true, 1, 3))).toBe(undefined);
+  const second = ofOne(take(0, false, 0, 2), take(1, true, 1, 3));
+  expect(second?.map(({ thread }) => thread)).toEqual([1, 0]);
   // The refusal returned before the tokens were taken.
-  const early = [operation(0, 'false', 0, 1), operation(1, 'true', 2, 3)];
-  expect(linearization(early, newModel)).toBe(undefined);
+  expect(ofOne(take(0, false, 0, 1), take(1, true, 2, 3))).toBe(undefined);
 });
 
 test('an entry that another thread completes for a slow one counts from its reading', () => {
-  const operation = (
-    thread: number,
-    call: 'consumeOrDrain' | 'look',
-    answer: string,
-    nowUs: number,
-    [invoked, returned]: [number, number],
-  ) => ({ thread, call: { call, n: 4 } as const, nowUs, answer, invoked, returned });
-  const log = WINDOW_KINDS.find(({ kind }) => kind === 'sliding-log');
-  if (log === undefined) throw new Error('there is no log');
-  const newModel = () => new WindowModel(log.reference(WINDOW), WINDOW);
   const history = (found: [number, number]) => [
-    operation(0, 'consumeOrDrain', '4', 0, [0, 3]),
-    operation(1, 'look', '0', 1000, found),
+    recorded(0, ['drain', 4], 4, 0, [0, 3]),
+    recorded(1, ['available'], 0, 50_000, found),
     // Had they been taken at 0, all would be available again.
-    operation(2, 'look', '0', 2000, [6, 7]),
+    recorded(2, ['available'], 0, 100_000, [6, 7]),
   ];
+  const newModel = () => windowModel(LOG);
   expect(linearization(history([1, 2]), newModel)).toBe(undefined);
-  expect(linearization(history([1, 2]), newModel, orWhenFound)?.[0]?.nowUs).toBe(1000);
+  expect(linearization(history([1, 2]), newModel, orWhenFound)?.[0]?.nowUs).toBe(50_000);
   // By then it had written them itself.
   expect(linearization(history([4, 5]), newModel, orWhenFound)).toBe(undefined);
 });

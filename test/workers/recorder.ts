@@ -1,9 +1,20 @@
-import { attach, type LimiterHandle, ManualClock, Semaphore } from '../../src/index.ts';
+import {
+  attach,
+  type LimiterHandle,
+  LimitSet,
+  ManualClock,
+  type Permit,
+  type Reservation,
+  Semaphore,
+  TokenBucket,
+} from '../../src/index.ts';
+import { LATER } from '../../src/kernel/bucket/kernel.ts';
+import { type Operation, operations, type Subject } from '../explorer/subject.ts';
 import { handleFor, type KernelMix } from '../support/kernels.ts';
-import type { Operation } from '../support/linearization.ts';
+import type { Recorded } from '../support/linearization.ts';
 import { Random } from '../support/random.ts';
-import { Caller, PermitCaller, type RecordedCall } from '../support/recorded-calls.ts';
 import { serve } from '../support/serve.ts';
+import type { AnyWindow } from '../support/window-kinds.ts';
 
 /** Makes a few calls on each of many limiters, together with other threads, and records them. */
 export interface RecordJob {
@@ -11,8 +22,8 @@ export interface RecordJob {
   readonly threads: number;
   readonly histories: readonly {
     readonly handle: LimiterHandle;
-    /** The calls of each thread. */
-    readonly calls: readonly (readonly RecordedCall[])[];
+    /** The operations of each thread, as the references of the explorer name them, and `advance`. */
+    readonly calls: readonly (readonly Operation[])[];
   }[];
   /** Int32s: arrivals, tickets. */
   readonly shared: SharedArrayBuffer;
@@ -26,6 +37,72 @@ const LOOKS = 20_000;
 /** How long a thread may sleep between a clock reading and the access to the word. */
 const STALLS_MS = [0, 0, 0.02, 0.1] as const;
 
+/** Answers that there is nothing to cancel or release: that is no call. */
+const NONE = Symbol('no call');
+
+function tokenCalls(bucket: TokenBucket | LimitSet): Subject {
+  let latest: Reservation | undefined;
+  return operations({
+    take: (n = 0) => bucket.tryConsume(n),
+    acquire(n = 0, maxWaitUs = 0) {
+      const reservation = bucket.reserve(n, { maxWaitMs: maxWaitUs / 1000 });
+      latest = reservation ?? latest;
+      return reservation === undefined ? LATER : reservation.waitMs * 1000;
+    },
+    cancel() {
+      const cancelled = latest?.putBack() ?? NONE;
+      latest = undefined;
+      return cancelled;
+    },
+    drain: (n = 0) => bucket.consumeOrDrain(n),
+    refund: (n = 0) => bucket.returnTokens(n),
+    charge: (n = 0) => bucket.charge(n) * 1000,
+    balance: () => bucket.balance(),
+    decide(n = 0) {
+      const { allowed, remaining } = bucket.decide(n);
+      return [allowed, remaining];
+    },
+    reconfigure(limit = 0, rate = 0, burst = 0) {
+      if (bucket instanceof TokenBucket) return bucket.reconfigure({ rate, burst });
+      const limits = bucket.limits.map((_, i) => (i === limit ? { rate, burst } : {}));
+      return bucket.reconfigure({ limits });
+    },
+  });
+}
+
+function windowCalls(window: AnyWindow): Subject {
+  return operations({
+    take: (n = 0) => window.tryConsume(n),
+    drain: (n = 0) => window.consumeOrDrain(n),
+    available: () => window.available(),
+    decide(n = 0) {
+      const { allowed, remaining } = window.decide(n);
+      return [allowed, remaining];
+    },
+    reconfigure: (limit = 0) => window.reconfigure({ limit }),
+  });
+}
+
+/** The latest permit counts as taken while it is held. */
+function permitCalls(semaphore: Semaphore): Subject {
+  let latest: Permit | undefined;
+  return operations({
+    take(n = 1) {
+      latest = semaphore.tryAcquire(n) ?? latest;
+      return latest !== undefined;
+    },
+    release() {
+      if (latest === undefined) return NONE;
+      latest.release();
+      latest = undefined;
+      return true;
+    },
+    change: (permits = 0) => semaphore.reconfigure({ permits }),
+    available: () => semaphore.available(),
+    'in use': () => semaphore.inUse(),
+  });
+}
+
 function meet(shared: Int32Array, arrivals: number): void {
   Atomics.add(shared, ARRIVALS, 1);
   Atomics.notify(shared, ARRIVALS);
@@ -36,15 +113,22 @@ function meet(shared: Int32Array, arrivals: number): void {
   }
 }
 
-serve((job: RecordJob, me): Operation<RecordedCall>[][] => {
+serve((job: RecordJob, me): Recorded[][] => {
   const shared = new Int32Array(job.shared);
   const asleep = new Int32Array(new SharedArrayBuffer(4));
   const random = new Random(job.seed + me);
   return job.histories.map(({ handle, calls }, history) => {
     const limiter = attach(
-      handleFor(handle, job.kernels, me) as LimiterHandle<'token-bucket' | 'semaphore'>,
+      handleFor(handle, job.kernels, me) as LimiterHandle<
+        'token-bucket' | 'limit-set' | 'fixed-window' | 'semaphore'
+      >,
     );
-    const caller = limiter instanceof Semaphore ? new PermitCaller(limiter) : new Caller(limiter);
+    const subject =
+      limiter instanceof Semaphore
+        ? permitCalls(limiter)
+        : limiter instanceof TokenBucket || limiter instanceof LimitSet
+          ? tokenCalls(limiter)
+          : windowCalls(limiter as AnyWindow);
     const clock = ManualClock.attach(handle.clock);
     const now = limiter.clock.now.bind(limiter.clock);
     let nowUs = now();
@@ -54,18 +138,20 @@ serve((job: RecordJob, me): Operation<RecordedCall>[][] => {
       Atomics.wait(asleep, 0, 0, random.pick(STALLS_MS));
       return nowUs;
     };
-    const operations: Operation<RecordedCall>[] = [];
+    const recorded: Recorded[] = [];
     meet(shared, job.threads * (history + 1));
-    for (const call of calls[me] ?? []) {
-      if (call.call === 'advance') {
-        clock.advance(call.ms);
+    for (const operation of calls[me] ?? []) {
+      const [name, ms = 0] = operation;
+      if (name === 'advance') {
+        clock.advance(ms);
         continue;
       }
       const invoked = Atomics.add(shared, TICKETS, 1);
-      const answer = caller.make(call);
+      const answer = subject.run(operation) ?? null;
       const returned = Atomics.add(shared, TICKETS, 1);
-      operations.push({ thread: me, call, nowUs, answer, invoked, returned });
+      if (answer === NONE) continue;
+      recorded.push({ thread: me, operation, nowUs, answer, invoked, returned });
     }
-    return operations;
+    return recorded;
   });
 });
