@@ -106,31 +106,6 @@ it('limits several pools by one limiter', async () => {
   expect(await Promise.all(tasks)).toHaveLength(6);
 });
 
-it('names the invalid argument', async () => {
-  const { pool, bucket, paced } = throttledScene();
-  // biome-ignore lint/suspicious/noExplicitAny: wrong on purpose
-  const anything = (value: unknown) => value as any;
-  expect(() => throttle(anything({}), bucket)).toThrow(
-    new TypeError('pool must be a Piscina, got an object'),
-  );
-  expect(() => throttle(pool, anything(7))).toThrow(
-    new TypeError('limiter must be a limiter, got 7'),
-  );
-  expect(() => throttle(pool, bucket, anything(null))).toThrow(
-    new TypeError('options must be an object, got null'),
-  );
-  expect(() => throttle(pool, bucket, { maxQueue: 1.5 })).toThrow(
-    new RangeError('maxQueue must be an integer at least 0, got 1.5'),
-  );
-  expect(() => throttle(pool, bucket, { timeoutMs: -1 })).toThrow(
-    new RangeError('timeoutMs must be a number at least 0, or Infinity, got -1'),
-  );
-  await expect(paced.run(NOTHING, { signal: anything(7) })).rejects.toThrow(
-    new TypeError('signal must be an AbortSignal or an EventEmitter, got 7'),
-  );
-  expect(bucket.available()).toBe(1);
-});
-
 const TIMEOUT = { code: 'ERR_RATE_LIMIT_TIMEOUT' };
 
 it('refuses a task that got no thread in time, without taking a token', async () => {
@@ -165,25 +140,6 @@ it('returns the token of an aborted task if it was the last one reserved', async
   clock.advance(3);
   expect(await paced.run(NOTHING)).toMatchObject({ atUs: 3000 });
 });
-
-it.each(['destroy', 'close'] as const)(
-  'rejects all waiting tasks when the pool ends: %s',
-  async (end) => {
-    const { clock, bucket, pool, paced } = throttledScene();
-    await paced.run(NOTHING);
-    const waiting = Array.from({ length: 10 }, () => paced.run(NOTHING));
-    await until(() => bucket.balance() === -4); // one per thread: the other tasks are queued
-    const ended = pool[end]();
-    for (const task of waiting) await expect(task).rejects.toMatchObject(ABORTED);
-    await ended;
-    expect(bucket.balance()).toBe(0); // all tokens were returned
-    clock.advance(1000);
-    await new Promise(setImmediate);
-    expect(bucket.available()).toBe(1); // no task takes any more
-    expect(pool.threads).toEqual([]); // and none has started the pool again
-    expect(paced.stats()).toMatchObject({ running: 0, waiting: 0, aborted: 10, completed: 1 });
-  },
-);
 
 it('rejects running and waiting tasks when the pool is destroyed half-way', async () => {
   const { bucket, pool, paced } = throttledScene({ burst: 10 });

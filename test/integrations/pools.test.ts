@@ -134,9 +134,9 @@ describe.each(POOLS)('a throttled $name', ({ name, create }) => {
     const { limiter } = bucketOf(1000, 1);
     const paced = create().throttle(limiter);
     await paced.run(NOTHING);
-    const signal = {} as AbortSignal;
+    const signal = 7 as unknown as AbortSignal;
     await expect(paced.run(NOTHING, { signal })).rejects.toThrow(
-      'signal must be an AbortSignal or',
+      new TypeError('signal must be an AbortSignal or an EventEmitter, got 7'),
     );
     expect([paced.queueSize, limiter.balance()]).toEqual([0, 0]);
   });
@@ -211,19 +211,28 @@ describe.each(POOLS)('a throttled $name', ({ name, create }) => {
     expect(limiter.balance()).toBe(0);
   });
 
-  it('aborts the waiting tasks when the pool is destroyed, and starts no thread again', async () => {
-    const { clock, limiter } = bucketOf(1000, 1);
-    const { pool, throttle } = create();
-    const paced = throttle(limiter);
-    await paced.run(NOTHING);
-    const tasks = [paced.run(NOTHING), paced.run(NOTHING)];
-    const ended = pool.destroy();
-    for (const task of tasks) await expect(task).rejects.toMatchObject(ABORTED);
-    await ended;
-    clock.advance(1000);
-    await new Promise(setImmediate);
-    expect(pool.threads).toEqual([]);
-    expect(limiter.balance()).toBe(1);
+  it('aborts the waiting tasks when the pool ends, and starts no thread again', async () => {
+    for (const end of ['destroy', 'close'] as const) {
+      const { clock, limiter } = bucketOf(1000, 1);
+      const { pool, throttle } = create();
+      // Tinypool has no close.
+      if (!(end in pool)) continue;
+      const paced = throttle(limiter);
+      await paced.run(NOTHING);
+      const tasks = Array.from({ length: 10 }, () => paced.run(NOTHING));
+      // One for each thread: the other tasks are queued.
+      await until(() => limiter.balance() === -3);
+      const ended = pool[end as 'destroy']();
+      for (const task of tasks) await expect(task).rejects.toMatchObject(ABORTED);
+      await ended;
+      // All tokens were returned.
+      expect(limiter.balance()).toBe(0);
+      clock.advance(1000);
+      await new Promise(setImmediate);
+      expect(pool.threads).toEqual([]);
+      expect(limiter.balance()).toBe(1);
+      expect(paced.stats()).toMatchObject({ running: 0, waiting: 0, aborted: 10, completed: 1 });
+    }
   });
 });
 
@@ -245,9 +254,28 @@ it('has the types of tasks and results, and names a value that is no pool', () =
   expect(() => throttleTinypool(anything({}), limiter)).toThrow(
     'pool must be a Tinypool, got an object',
   );
-  expect(() => throttleTinypool(tinypool.pool, {})).toThrow(
-    'options must have a limiter or a semaphore',
+  expect(() => throttlePiscina(anything({}), limiter)).toThrow(
+    new TypeError('pool must be a Piscina, got an object'),
   );
+  const wrong: [args: unknown[], error: Error][] = [
+    [[{}], new TypeError('options must have a limiter or a semaphore')],
+    [[7], new TypeError('limiter must be a limiter, got 7')],
+    [[limiter, null], new TypeError('options must be an object, got null')],
+    [
+      [limiter, { maxQueue: 1.5 }],
+      new RangeError('maxQueue must be an integer at least 0, got 1.5'),
+    ],
+    [
+      [limiter, { timeoutMs: -1 }],
+      new RangeError('timeoutMs must be a number at least 0, or Infinity, got -1'),
+    ],
+  ];
+  for (const [[given, options], error] of wrong) {
+    expect(() => throttleTinypool(tinypool.pool, anything(given), anything(options))).toThrow(
+      error,
+    );
+  }
+  expect(limiter.available()).toBe(1);
 });
 
 it('throttles any other pool through its method: workerpool', async () => {

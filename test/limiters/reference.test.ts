@@ -1,9 +1,9 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, test } from 'vitest';
 import { LeakyBucket, ManualClock, Region, TokenBucket } from '../../src/index.ts';
 import type { Limit } from '../oracle/contents.ts';
 import { BucketWalk, type Step } from '../support/bucket-walk.ts';
-import { part, Random, SEED } from '../support/random.ts';
+import { part, SEED } from '../support/random.ts';
 
 /** Number of walks per check, and maximum number of steps in each. */
 const WALKS = { seed: SEED, numRuns: part(500, 40) };
@@ -37,7 +37,7 @@ interface Steps {
   readonly leaps?: boolean;
 }
 
-function steps({ tokens: n, ms, limit, leaps = true }: Steps): fc.Arbitrary<Step[]> {
+function anyStep({ tokens: n, ms, limit, leaps = true }: Steps): fc.Arbitrary<Step> {
   const maxWaitMs = exactWaitMs;
   const step: fc.Arbitrary<Step>[] = [
     fc.record({ call: fc.constantFrom('tryConsume', 'consumeOrDrain', 'decide'), n }),
@@ -50,7 +50,11 @@ function steps({ tokens: n, ms, limit, leaps = true }: Steps): fc.Arbitrary<Step
   const leap = fc.nat(12).map((spans) => spans * LONG_MS);
   if (leaps) step.push(fc.record({ call: fc.constant('move'), ms: leap }));
   if (limit !== undefined) step.push(fc.record({ call: fc.constant('reconfigure'), limit }));
-  return fc.array(fc.oneof(...step), STEPS);
+  return fc.oneof(...step);
+}
+
+function steps(options: Steps): fc.Arbitrary<Step[]> {
+  return fc.array(anyStep(options), STEPS);
 }
 
 interface Start {
@@ -178,38 +182,6 @@ describe(`every answer in a random walk matches the reference's (ZEROTIME_SEED=$
   });
 });
 
-const ROUNDS = part(200, 20);
-const STEPS_IN_TURN = 150;
-const RATES = [1000, 2000, 4000, 8000] as const;
-const BURSTS = [1, 2.25, 5, 1000] as const;
-
-function limitOf(random: Random): Limit {
-  return { rate: random.pick(RATES), burst: random.pick(BURSTS) };
-}
-
-function stepOf(random: Random): Step {
-  const n = random.below(50) / 4;
-  const call = random.pick(['take', 'wait', 'give', 'cancel', 'move', 'leap', 'change'] as const);
-  switch (call) {
-    case 'take':
-      return { call: random.pick(['tryConsume', 'consumeOrDrain', 'decide'] as const), n };
-    case 'wait': {
-      const maxWaitMs = random.pick([0, 3, 1000, Number.POSITIVE_INFINITY]);
-      return { call: random.pick(['acquire', 'reserve'] as const), n, maxWaitMs };
-    }
-    case 'give':
-      return { call: random.pick(['returnTokens', 'charge', 'look'] as const), n };
-    case 'cancel':
-      return { call: 'cancel', which: random.below(6) };
-    case 'move':
-      return { call: 'move', ms: (random.below(400) - 100) / 32 };
-    case 'leap':
-      return { call: 'move', ms: random.below(20) === 0 ? LONG_MS : 250 };
-    case 'change':
-      return { call: 'reconfigure', limit: limitOf(random) };
-  }
-}
-
 /** The regions of three buckets. */
 const PLACES = {
   'of one region': () => Array<Region>(3).fill(Region.create()),
@@ -225,17 +197,21 @@ const PLACES = {
 test.each(Object.entries(PLACES))(
   `buckets %s, called in turn, each answer as the reference (ZEROTIME_SEED=${SEED})`,
   (_, regionsOf) => {
-    const random = new Random(SEED);
-    for (let round = 0; round < ROUNDS; round++) {
-      const walks = regionsOf().map((region) => {
-        const clock = ManualClock.create({ nowMs: random.pick([0, 12_345_678, 1705509033000]) });
-        const limit = limitOf(random);
+    const limit = fc.record({ rate: kindredRate, burst: exactBurst });
+    const nowMs = fc.constantFrom(0, 12_345_678, 1705509033000);
+    const step = anyStep({ tokens: exactTokens, ms: exactMs, limit });
+    const turns = fc.array(fc.tuple(fc.nat(2), step), { maxLength: 150, size: 'max' });
+    const buckets = fc.array(fc.tuple(limit, nowMs), { minLength: 3, maxLength: 3 });
+    const property = fc.property(buckets, turns, (made, drawn) => {
+      const regions = regionsOf();
+      const walks = made.map(([limit, nowMs], i) => {
+        const clock = ManualClock.create({ nowMs });
+        const region = regions[i] as Region; // there are three
         const bucket = TokenBucket.create({ ...limit, region, clock });
         return new BucketWalk(bucket, clock, limit, limit.burst, false);
       });
-      for (let step = 0; step < STEPS_IN_TURN; step++)
-        walks[random.below(walks.length)]?.step(stepOf(random));
-    }
-    expect.hasAssertions();
+      for (const [which, step] of drawn) walks[which]?.step(step);
+    });
+    fc.assert(property, { seed: SEED, numRuns: part(200, 20) });
   },
 );
