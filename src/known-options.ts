@@ -57,9 +57,15 @@ function nearest(wrong: string, known: readonly string[]): string | undefined {
   return best?.name;
 }
 
+/** Says that an object is of a class, such as a limiter in place of options. */
+function classHint(options: object): string {
+  const name: unknown = options.constructor?.name;
+  return typeof name !== 'string' || name === 'Object' ? '' : `; it is a ${name.slice(0, 80)}`;
+}
+
 /**
  * Returns `options` if it is an object with known options only; otherwise throws a TypeError that
- * suggests the closest option.
+ * suggests the closest option, or names the class of an object that is not plain.
  */
 export function checkOptions<T extends object>(
   options: T,
@@ -70,7 +76,7 @@ export function checkOptions<T extends object>(
   for (const name of Object.keys(options)) {
     if (Object.hasOwn(known, name)) continue;
     const close = nearest(name, Object.keys(known));
-    const hint = close === undefined ? '' : `; did you mean ${close}?`;
+    const hint = close === undefined ? classHint(options) : `; did you mean ${close}?`;
     throw new TypeError(`${parameter} has no option ${JSON.stringify(name.slice(0, 80))}${hint}`);
   }
   return options;

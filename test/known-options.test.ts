@@ -23,6 +23,7 @@ import { FleetBucket } from '../src/integrations/redis.ts';
 import { throttleStream } from '../src/integrations/streams.ts';
 import { checkDriveOptions } from '../src/load/api/check-options.ts';
 import { throttledPool } from '../src/throttle/pool.ts';
+import { throttled } from '../src/throttle/throttled.ts';
 
 const bucket = TokenBucket.create({ rate: 10, burst: 5 });
 /** A source of a fleet that gives what is asked. */
@@ -78,6 +79,17 @@ describe('an unknown option is a TypeError that names the nearest one:', () => {
     expect(failed).toBeInstanceOf(TypeError);
     expect(failed.message).toContain(`has no option "${name}"`);
     if (close !== '') expect(failed.message).toMatch(new RegExp(`did you mean ${close}\\?$`));
+  });
+
+  test('or the class of an object in place of options', () => {
+    const square = (n: number) => n * n;
+    expect(() => throttled(square, wrong(bucket))).toThrow(
+      'options has no option "clock"; it is a TokenBucket',
+    );
+    expect(() => throttled(square, wrong({ a: 1 }))).toThrow(/"a"$/);
+    for (const odd of [null, 5, { name: 5 }]) {
+      expect(() => throttled(square, wrong({ constructor: odd }))).toThrow(/"constructor"$/);
+    }
   });
 
   test('takes nothing and changes nothing', () => {

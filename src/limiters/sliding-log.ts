@@ -45,7 +45,7 @@ const OPTIONS: Known<SlidingLogOptions> = /* @__PURE__ */ joined(SHARED_OPTIONS,
  * Taking one token reads one entry, whatever the limit. Taking n tokens writes n entries; they are
  * admitted at one instant, or not at all. `consumeOrDrain`, `decide` and `available` search the
  * ring in log2(limit) steps. If the clock steps back, calls are refused until it has caught up.
- * A limiter works for 17.8 years after its creation.
+ * A limiter works for 12 years after its creation.
  *
  * Based on the sliding log (https://en.wikipedia.org/wiki/Rate_limiting), stored as a ring.
  *
