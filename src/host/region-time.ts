@@ -20,6 +20,11 @@ import { fail, type RegionFile } from './region-file.ts';
 const { now: wallMs } = Date;
 /** The wall clock counts whole milliseconds. A note rounds up and a reading down: time never jumps. */
 const WALL_STEP_US = 1000;
+/**
+ * The longest pause, 366 days. A longer one is that of a wall clock that was set, from 1970 to this
+ * year or from a wrong year: some limiters cannot count the time from one to the other.
+ */
+const MOST_PAUSE_US = 366 * 86_400e6;
 
 /** The wall clock less the region's time. */
 function aheadUs(nowUs: number): number {
@@ -45,7 +50,8 @@ export function continueTime(file: RegionFile, entries: number): void {
   const notes = new Float64Array(2);
   readSync(file.descriptor, notes, 0, notes.byteLength, entries + REGION_TIME.wallUs);
   const [ahead = Number.NaN, lastUs = Number.NaN] = notes;
-  const shift = new Float64Array([Math.max(wallMs() * 1000 - ahead, lastUs) - systemClock.now()]);
+  const nowUs = Math.min(Math.max(wallMs() * 1000 - ahead, lastUs), lastUs + MOST_PAUSE_US);
+  const shift = new Float64Array([nowUs - systemClock.now()]);
   if (!Number.isFinite(shift[0])) {
     throw fail('ERR_REGION_DAMAGED', file.path, 'has no valid notes of its time');
   }

@@ -5,6 +5,8 @@ import {
   allOf,
   attach,
   FixedWindow,
+  LimitSet,
+  SlidingLog,
   systemClock,
   TickerClock,
   TokenBucket,
@@ -126,6 +128,29 @@ describe("with afterReboot: 'keep'", () => {
     const kept = host.HostRegion.open({ path, ...keep });
     onTestFinished(() => kept.close());
     expect(kept.shiftUs).toBe(12_345);
+  });
+
+  // Limit sets, windows and logs cannot count the years from 1970: they refused for ever.
+  test('a wall clock that was set from 1970 to this year counts as a pause of a year', async () => {
+    const region = hostRegion();
+    const limits = [{ rate: 1000, burst: 1 }];
+    const openAll = (one: HostRegion) => [
+      LimitSet.open(one, 'set', { limits }),
+      FixedWindow.open(one, 'window', { limit: 1, intervalMs: 1 }),
+      SlidingLog.open(one, 'log', { limit: 1, intervalMs: 1 }),
+    ];
+    for (const limiter of openAll(region)) expect(limiter.tryConsume()).toBe(true);
+    region.close();
+    const { path, f64, i32 } = region;
+    const at = (i32[REGION.processes] ?? 0) + REGION_TIME.wallUs;
+    overwrite(path, at, bytesOf((f64[at >> 3] ?? 0) - 1000 * Date.now()));
+    overwrite(path, REGION_FILE.boot, new Uint8Array(BOOT_BYTES));
+    const kept = HostRegion.open({ path, ...keep });
+    onTestFinished(() => kept.close());
+    expect(Math.round(kept.shiftUs / 86_400e6)).toBe(366);
+    for (const limiter of openAll(kept)) {
+      for (let call = 0; call < 3; call++) await limiter.wait(1, { timeoutMs: 1000 });
+    }
   });
 
   test('another time namespace of the same start is refused', () => {
