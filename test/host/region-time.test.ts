@@ -130,8 +130,7 @@ describe("with afterReboot: 'keep'", () => {
     expect(kept.shiftUs).toBe(12_345);
   });
 
-  // docs/host.md: "A pause counts as 366 days at most". Limit sets, windows and logs cannot count the
-  // years from 1970: they refused for ever.
+  // docs/host.md: "A pause counts as 366 days at most"
   test('a wall clock that was set from 1970 to this year counts as a pause of a year', async () => {
     const region = hostRegion();
     const limits = [{ rate: 1000, burst: 1 }];
