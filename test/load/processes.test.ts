@@ -1,7 +1,9 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, rmSync } from 'node:fs';
 import type { Socket } from 'node:net';
+import { basename } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { exitCode } from '../../src/cli/load/outcome.ts';
+import { HostRegion } from '../../src/host.ts';
 import { TokenBucket } from '../../src/index.ts';
 import { beside } from '../../src/load/beside.ts';
 import type { ProcessCommand, ProcessEvent, ThreadData } from '../../src/load/threads/messages.ts';
@@ -110,6 +112,20 @@ test('a run that is stopped before its first request leaves nothing behind', asy
     /stopped before the first request/,
   );
   expect(filesLeft()).toEqual([]);
+});
+
+test('a run that was killed while it started leaves its region until the next run', async () => {
+  const abandoned = `zerotime-load-${process.pid}-abandoned`;
+  const other = HostRegion.open({ path: `zerotime-load-${process.pid}-other` });
+  onTestFinished(() => {
+    other.close();
+    rmSync(other.path);
+  });
+  HostRegion.open({ path: abandoned }).close();
+  expect(filesLeft()).toContain(abandoned);
+  const team = await ProcessTeam.start(1, 1);
+  onTestFinished(() => team.close());
+  expect(filesLeft()).toEqual([basename(other.path)]);
 });
 
 test('a process that cannot open the region says why', async () => {

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
-import { rmSync } from 'node:fs';
+import { readdirSync, rmSync } from 'node:fs';
 import type { HostRegion } from '../../host.ts';
 import { beside } from '../beside.ts';
 import type { SlotTurns } from '../plan/timetable.ts';
@@ -181,13 +181,29 @@ export class ProcessTeam {
   }
 }
 
+const PREFIX = 'zerotime-load-';
+
 async function openRegion(): Promise<HostRegion> {
-  const path = `zerotime-load-${process.pid}-${Date.now()}-${teams++}`;
+  const path = `${PREFIX}${process.pid}-${Date.now()}-${teams++}`;
   try {
     const host = await import('../../host.ts');
-    return host.HostRegion.open({ path, bytes: REGION_BYTES });
+    const region = host.HostRegion.open({ path, bytes: REGION_BYTES });
+    await removeAbandoned(region.path.slice(0, -path.length));
+    return region;
   } catch (cause) {
     const { message } = cause as Error;
     throw new Error(`processes cannot share a limiter here: ${message}`, { cause });
+  }
+}
+
+/** Removes the regions of runs that were killed while they started. */
+async function removeAbandoned(folder: string): Promise<void> {
+  const { removeRegion } = await import('../../host/region-header.ts');
+  for (const name of readdirSync(folder).filter((one) => one.startsWith(PREFIX))) {
+    try {
+      removeRegion(folder + name, { isForced: false });
+    } catch {
+      // A process has it open, such as this one, or it belongs to another user.
+    }
   }
 }
