@@ -12,6 +12,7 @@ import {
   Semaphore,
   type SemaphoreOptions,
 } from '../../src/index.ts';
+import { SEMAPHORE } from '../../src/memory/layout.ts';
 import { ask, hostRegion, startProcesses } from '../support/host.ts';
 import { handleFor, KERNEL_MIXES } from '../support/kernels.ts';
 import { settled, until } from '../support/settled.ts';
@@ -223,6 +224,14 @@ describe.each(TARGETS)('a semaphore with holdMs, with kernel %s,', (kernel) => {
   });
 
   // It waited for ever, and so did all callers of its thread behind it.
+  test.each([0.5, -1, 1e300, Number.NaN])('refuses damaged memory in which it is %d', (holdMs) => {
+    const region = Region.create();
+    const { handle } = create({ permits: 1, holdMs: 100, region });
+    expect(Semaphore.attach(handle).holdMs).toBe(100);
+    region.f64[(handle.offset + SEMAPHORE.holdMs) >> 3] = holdMs;
+    expect(() => Semaphore.attach(handle)).toThrow('configuration is invalid');
+  });
+
   test('a caller whose permit expired before its thread noticed waits for another', async () => {
     const clock = ManualClock.create();
     const semaphore = create({ permits: 1, holdMs: 100, clock });
