@@ -60,6 +60,8 @@ export class Membership {
     this.#locks = locks;
     this.#entries = region.i32[REGION.processes] ?? 0;
     this.#own = own;
+    // Fails if the region's time is damaged.
+    noteTime(region, this.#entries);
     // Before the recovery, which leaves marks of this thread for a while: it must know its entry.
     sharingOf.set(region.memory, {
       path: locks.file.path,

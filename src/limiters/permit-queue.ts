@@ -106,6 +106,7 @@ export class PermitQueue {
         const event = kernel.event.observe();
         // The timer that does this cannot run while the thread blocks.
         kernel.recoverEnded();
+        if (waiter && kernel.isVacated(waiter)) waiter = undefined;
         waiter ??= kernel.join(n);
         kernel.serve();
         const dueUs = kernel.holdMs > 0 ? kernel.expire(this.#now) : Number.POSITIVE_INFINITY;
@@ -127,6 +128,13 @@ export class PermitQueue {
     this.#listen();
     let woken = 0;
     for (const caller of this.#callers) {
+      if (caller.waiter && this.#kernel.isVacated(caller.waiter)) {
+        // Behind the others, as if it had just come: it joins when the loop gets there.
+        caller.waiter = undefined;
+        this.#callers.delete(caller);
+        this.#callers.add(caller);
+        continue;
+      }
       caller.waiter ??= this.#kernel.join(caller.n);
       if (caller.waiter === undefined) break;
     }

@@ -193,10 +193,20 @@ class RegionBase {
     return new Int32Array(this.buffer, REGION_FILE.fired, 1);
   }
 
-  /** What the region's time is ahead of the system's clock; 0 unless it outlived a restart. @internal */
+  /**
+   * What the region's time is ahead of the system's clock; 0 unless it outlived a restart.
+   *
+   * @throws HandleError `ERR_REGION_DAMAGED`: a wait on a clock that shows no number would never end.
+   * @internal
+   */
   get shiftUs(): number {
     const entries = this.#processes;
-    return entries === 0 ? 0 : (this.f64[(entries + REGION_TIME.shiftUs) >> 3] ?? 0);
+    const shiftUs = entries === 0 ? 0 : (this.f64[(entries + REGION_TIME.shiftUs) >> 3] ?? 0);
+    if (Math.abs(shiftUs) <= Number.MAX_SAFE_INTEGER) return shiftUs;
+    throw new HandleError(
+      'ERR_REGION_DAMAGED',
+      `the region's time cannot be ahead by ${shiftUs} us`,
+    );
   }
 
   /** The memory, as in a handle. @internal */

@@ -92,6 +92,26 @@ describe('limiters in a region that has outlived a restart', () => {
   });
 });
 
+test.each([Number.NaN, Number.POSITIVE_INFINITY, -1e17])(
+  'a region whose time is ahead by %d is refused as damaged, also while it is open',
+  (shiftUs) => {
+    const region = hostRegion();
+    region.close();
+    const entries = region.i32[REGION.processes] ?? 0;
+    overwrite(region.path, entries + REGION_TIME.shiftUs, bytesOf(shiftUs));
+    const damaged = expect.objectContaining({
+      code: 'ERR_REGION_DAMAGED',
+      message: `the region's time cannot be ahead by ${shiftUs} us`,
+    });
+    expect(() => HostRegion.open({ path: region.path })).toThrow(damaged);
+    expect(() => HostRegion.open({ path: region.path })).toThrow(damaged);
+    const opened = shiftedRegion(0);
+    opened.f64[((opened.i32[REGION.processes] ?? 0) + REGION_TIME.shiftUs) >> 3] = shiftUs;
+    expect(() => TokenBucket.open(opened, 'api', { rate: 1, burst: 1 })).toThrow(damaged);
+    opened.f64[((opened.i32[REGION.processes] ?? 0) + REGION_TIME.shiftUs) >> 3] = 0;
+  },
+);
+
 describe("with afterReboot: 'keep'", () => {
   const keep = { afterReboot: 'keep' } as const;
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { inspect } from 'node:util';
 import { Worker } from 'node:worker_threads';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
   attach,
   HandleError,
@@ -12,6 +12,7 @@ import {
   Semaphore,
   type SemaphoreOptions,
 } from '../../src/index.ts';
+import { SEMAPHORE } from '../../src/memory/layout.ts';
 import { ask, hostRegion, startProcesses } from '../support/host.ts';
 import { handleFor, KERNEL_MIXES } from '../support/kernels.ts';
 import { settled, until } from '../support/settled.ts';
@@ -219,6 +220,52 @@ describe.each(TARGETS)('a semaphore with holdMs, with kernel %s,', (kernel) => {
     clock.advance(100);
     expect(semaphore.acquireSync()?.n).toBe(1);
     expect(() => permit.release()).toThrow('longer than holdMs');
+  });
+
+  // It waited for ever, and so did all callers of its thread behind it.
+  test.each([0.5, -1, 1e300, Number.NaN])('refuses damaged memory in which it is %d', (holdMs) => {
+    const region = Region.create();
+    const { handle } = create({ permits: 1, holdMs: 100, region });
+    expect(Semaphore.attach(handle).holdMs).toBe(100);
+    region.f64[(handle.offset + SEMAPHORE.holdMs) >> 3] = holdMs;
+    expect(() => Semaphore.attach(handle)).toThrow('configuration is invalid');
+  });
+
+  test('a caller whose permit expired before its thread noticed waits for another', async () => {
+    const clock = ManualClock.create();
+    const semaphore = create({ permits: 1, holdMs: 100, clock });
+    const held = semaphore.tryAcquire();
+    const order: string[] = [];
+    const use = async (name: string) => {
+      const permit = await semaphore.acquire();
+      order.push(name);
+      permit.release();
+    };
+    const users = ['first', 'second', 'third'].map(use);
+    held?.release();
+    // The first caller has the permit from now on, and the second one afterwards.
+    for (const ms of [0, 100]) {
+      clock.advance(ms);
+      expect(semaphore.available()).toBe(0);
+    }
+    await Promise.all(users);
+    expect(order).toEqual(['second', 'third', 'first']);
+    expect([semaphore.available(), semaphore.waiting]).toEqual([1, 0]);
+  });
+
+  test('a blocked thread whose permit expired before it noticed waits for another', () => {
+    const clock = ManualClock.create();
+    const semaphore = create({ permits: 1, holdMs: 100, clock });
+    const held = semaphore.tryAcquire();
+    const sleeps = vi.spyOn(clock, 'sleepSync').mockImplementation(() => {
+      if (sleeps.mock.calls.length > 1) throw new Error('it sleeps on');
+      held?.release();
+      for (const available of [0, 1]) {
+        expect(semaphore.available()).toBe(available);
+        clock.advance(100);
+      }
+    });
+    expect(semaphore.acquireSync()?.n).toBe(1);
   });
 
   test('has run reject if its function takes longer', async () => {

@@ -156,6 +156,14 @@ export function semaphoreIsGranted(cell: usize, waiters: i32, waiter: i32, epoch
   return epochOf(now) == epoch && stateOf(now) == WAITER_STATE_held;
 }
 
+/**
+ * Whether the permits of a waiter that is not granted came back without its owner, which was slower
+ * than `holdMs` to notice them. Its caller is in the queue no more.
+ */
+export function semaphoreIsVacated(cell: usize, waiters: i32, waiter: i32, epoch: i32): bool {
+  return epochOf(load64(waiterAt(cell, waiters, waiter))) != epoch;
+}
+
 /** Leaves the queue; false if the waiter has its permits by now. */
 export function semaphoreLeave(cell: usize, waiters: i32, waiter: i32, epoch: i32): bool {
   return vacate(cell, waiters, waiter, epoch, WAITER_STATE_asked) != WAITER_STATE_held;

@@ -42,10 +42,8 @@ export interface NewSemaphore extends Omit<SemaphoreConfiguration, 'waiters' | '
   readonly region: Region | undefined;
 }
 
-/** About a year, so that due instants fit into their words for decades. */
-const MAX_HOLD_MS = 3.2e10;
-/** The range of `holdMs`. */
-export const HOLD_MS = { min: 1, max: MAX_HOLD_MS } as const;
+/** The range of `holdMs`: up to about a year, so that due instants fit into their words for decades. */
+export const HOLD_MS = { min: 1, max: 3.2e10 } as const;
 /** The range of a number of permits. */
 export const PERMITS = { min: 0, max: MAX_PERMITS, integer: true } as const;
 
@@ -97,12 +95,12 @@ function readConfiguration({ region, offset }: CellPlace): SemaphoreConfiguratio
   const float = (field: number) => region.f64[(offset + field) >> 3];
   const waiters = checkNumber('waiters', int(SEMAPHORE.waiters), { min: 1, max: MAX_WAITERS });
   if ((waiters & (waiters - 1)) !== 0) throw new RangeError('waiters must be a power of two');
-  const holdMs = checkNumber('holdMs', float(SEMAPHORE.holdMs), { min: 0, max: MAX_HOLD_MS });
+  const bound = float(SEMAPHORE.holdMs);
   const maxPermits = checkNumber('maxPermits', int(SEMAPHORE.maxPermits), PERMITS);
   return {
     waiters,
     maxPermits,
-    holdMs,
+    holdMs: bound === 0 ? bound : checkNumber('holdMs', bound, HOLD_MS),
     originUs: checkNumber('originUs', float(SEMAPHORE.originUs)),
     adapts: checkNumber('adapts', int(SEMAPHORE.adapts), RULE_NUMBERS),
   };

@@ -120,6 +120,15 @@ export class HostedSemaphore {
     return this.#engine.semaphoreIsGranted(this.#cell, this.#waiters, waiter, epoch) !== 0;
   }
 
+  /**
+   * Whether a caller that is not granted has lost its place: its permits were granted, and expired
+   * before its thread noticed. Let it join again.
+   */
+  isVacated({ waiter, epoch }: Waiter): boolean {
+    if (this.holdMs === 0) return false;
+    return this.#engine.semaphoreIsVacated(this.#cell, this.#waiters, waiter, epoch) !== 0;
+  }
+
   /** Leaves the queue; false if the permits have been granted by now. */
   leave({ waiter, epoch }: Waiter): boolean {
     const left = this.#engine.semaphoreLeave(this.#cell, this.#waiters, waiter, epoch) !== 0;

@@ -16,6 +16,7 @@ export interface SemaphoreEngine extends Pick<EngineResults, 'failedExchanges'>,
   semaphoreEpoch(): number;
   semaphoreRelease(cell: number, waiters: number, waiter: number, epoch: number): number;
   semaphoreIsGranted(cell: number, waiters: number, waiter: number, epoch: number): number;
+  semaphoreIsVacated(cell: number, waiters: number, waiter: number, epoch: number): number;
   semaphoreLeave(cell: number, waiters: number, waiter: number, epoch: number): number;
   semaphoreIsQueued(cell: number): number;
   semaphoreServe(cell: number, waiters: number): number;
