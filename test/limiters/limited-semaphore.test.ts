@@ -58,14 +58,20 @@ describe.each(TARGETS)('a semaphore and a bucket, with kernel %s,', (kernel) => 
     await settled(20);
     // The permit is in use, so the token is left for callers that need no permit.
     expect([order, bucket.available()]).toEqual([[], 1]);
+    const behind = semaphore.acquire().then((permit) => {
+      order.push(9);
+      return permit;
+    });
     first.release();
     const second = await waits[0];
+    expect(order).toEqual([1]);
     second?.release();
+    (await behind).release();
     await settled(20);
-    expect([order, semaphore.inUse()]).toEqual([[1], 0]);
+    expect([order, semaphore.inUse()]).toEqual([[1, 9], 0]);
     clock.advance(100);
     (await waits[1])?.release();
-    expect([order, both.waiting]).toEqual([[1, 2], 0]);
+    expect([order, both.waiting]).toEqual([[1, 9, 2], 0]);
     expectSpent(made, 1);
   });
 
