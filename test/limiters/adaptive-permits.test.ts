@@ -198,10 +198,13 @@ describe('the least latency', () => {
   });
 
   test.each([
-    [8, 9.9], // a twentieth of the way to a lower one
-    [12, 10],
-  ])('of 10 ms in use is after a window of %d ms: %d', (latencyMs, least) => {
-    expect(stateAfter('gradient', steady(20), sample(latencyMs)).least).toBeCloseTo(least, 5);
+    [8, 1000, 9.9], // a twentieth of the way to a lower one
+    [12, 1000, 10],
+    [12, 4, 10.4], // nothing queued: a fifth of the way to any
+    [8, 4, 9.6],
+  ])('of 10 ms is after a window of %d ms with %d in use: %d', (latencyMs, mostInFlight, least) => {
+    const next = stateAfter('gradient', steady(20), sample(latencyMs, { mostInFlight }));
+    expect(next.least).toBeCloseTo(least, 5);
   });
 
   test('is not measured while calls are dropped: the number before it falls', () => {

@@ -106,6 +106,20 @@ describe.each(KINDS)('%o with the options %o', (Limiter, options, change, other)
 });
 
 describe('a name', () => {
+  test('differs if the counts of calls do', () => {
+    const region = Region.create();
+    for (const [stats, name] of [
+      [true, 'counted'],
+      [false, 'plain'],
+    ] as const) {
+      const open = (stats?: boolean) =>
+        TokenBucket.open(region, name, { ...limit, stats } as never);
+      expect(open(stats).handle).toEqual(open(stats).handle);
+      open();
+      expect(() => open(!stats)).toThrow(` has stats ${stats}, the options say ${!stats}`);
+    }
+  });
+
   test('is the same with omitted and undefined fields of a limit, a tier or a range', () => {
     const region = Region.create();
     const unlimited = { rate: Number.POSITIVE_INFINITY };
