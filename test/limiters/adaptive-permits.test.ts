@@ -130,6 +130,16 @@ describe('the next number of calls in flight', () => {
     expect(stateAfter(rule, state, sample(0, { count: 0 }))).toBe(state);
   });
 
+  // number, permits in use, calls of the next window
+  test.each([
+    [99, 1000, 200], // twice the calls in flight
+    [99, 40, 80],
+    [10, 1000, 50],
+  ])('from %d with %d in use is chosen after %d calls', (number, mostInFlight, needed) => {
+    const next = stateAfter('aimd', steady(number), sample(10, { mostInFlight }));
+    expect(next.needed).toBe(needed);
+  });
+
   test('loses little to one slow call of a window', () => {
     // The window counts it as 8 times the least latency.
     const slow = sample(10 + (7 * 10) / 100);

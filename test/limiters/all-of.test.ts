@@ -202,6 +202,7 @@ describe('allOf', () => {
       KeyedTokenBucket.create({ rate: 1, burst: 5, ...shared }).for('ann'),
       KeyedFixedWindow.create({ limit: 5, intervalMs: 100, ...shared }).for('ann'),
     ];
+    expect(() => allOf(...parts).tryConsume(0.5)).toThrow('n must be an integer');
     const all = allOf(
       ...parts,
       alwaysLate(FixedWindow.create({ limit: 5, intervalMs: 100, clock })),

@@ -106,8 +106,12 @@ describe.each(KINDS)('%o with the options %o', (Limiter, options, change, other)
 });
 
 describe('a name', () => {
-  test('differs if the counts of calls do', () => {
+  test('differs if the counts of calls do, or a double burst is allowed', () => {
     const region = Region.create();
+    const window = (allowDoubleBurst: boolean) =>
+      FixedWindow.open(region, 'window', { limit: 1, intervalMs: 1, allowDoubleBurst });
+    expect(window(true).handle).toEqual(window(true).handle);
+    expect(() => window(false)).toThrow(' has allowDoubleBurst true, the options say false');
     for (const [stats, name] of [
       [true, 'counted'],
       [false, 'plain'],
