@@ -121,6 +121,15 @@ it.each([
   expect(never).not.toHaveBeenCalled();
 });
 
+it.each([
+  [undefined, 'options must have a limiter or a semaphore'],
+  [null, 'limiter must be a limiter, got null'],
+  [5, 'limiter must be a limiter, got 5'],
+])('a pool is throttled by no %j', (limiter, message) => {
+  const pool = poolHere(1, async () => undefined);
+  expect(() => throttle(pool, limiter as never)).toThrow(message);
+});
+
 it.each([{}, { run: async () => undefined }, null])('a pool is no %j', (pool) => {
   const limiter = perSecond(1, ManualClock.create());
   expect(() => throttle(pool as never, limiter)).toThrow('pool must be a Tinypool, got ');
