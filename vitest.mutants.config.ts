@@ -23,7 +23,8 @@ const LEFT_OUT = [
 ];
 
 // The tests of `npm run test:mutants`. A mutant that survives has run all of those that reach it, so
-// they are fast: none starts threads, which run what the build compiled and not what was mutated.
+// they are fast: only those of pools start threads, which run what the build compiled and not what
+// was mutated.
 export default defineConfig({
   test: {
     // With a fresh module graph for each file, a mutant takes twice as long.

@@ -130,6 +130,16 @@ describe('the next number of calls in flight', () => {
     expect(stateAfter(rule, state, sample(0, { count: 0 }))).toBe(state);
   });
 
+  // number, permits in use, calls of the next window
+  test.each([
+    [99, 1000, 200], // twice the calls in flight
+    [99, 40, 80],
+    [10, 1000, 50],
+  ])('from %d with %d in use is chosen after %d calls', (number, mostInFlight, needed) => {
+    const next = stateAfter('aimd', steady(number), sample(10, { mostInFlight }));
+    expect(next.needed).toBe(needed);
+  });
+
   test('loses little to one slow call of a window', () => {
     // The window counts it as 8 times the least latency.
     const slow = sample(10 + (7 * 10) / 100);
@@ -198,10 +208,13 @@ describe('the least latency', () => {
   });
 
   test.each([
-    [8, 9.9], // a twentieth of the way to a lower one
-    [12, 10],
-  ])('of 10 ms in use is after a window of %d ms: %d', (latencyMs, least) => {
-    expect(stateAfter('gradient', steady(20), sample(latencyMs)).least).toBeCloseTo(least, 5);
+    [8, 1000, 9.9], // a twentieth of the way to a lower one
+    [12, 1000, 10],
+    [12, 4, 10.4], // nothing queued: a fifth of the way to any
+    [8, 4, 9.6],
+  ])('of 10 ms is after a window of %d ms with %d in use: %d', (latencyMs, mostInFlight, least) => {
+    const next = stateAfter('gradient', steady(20), sample(latencyMs, { mostInFlight }));
+    expect(next.least).toBeCloseTo(least, 5);
   });
 
   test('is not measured while calls are dropped: the number before it falls', () => {

@@ -13,7 +13,7 @@ import {
   SlidingWindow,
   TokenBucket,
 } from '../../src/index.ts';
-import { KeyedTokenBucket } from '../../src/keyed.ts';
+import { KeyedFixedWindow, KeyedTokenBucket } from '../../src/keyed.ts';
 import type { Part } from '../../src/limiters/limiter.ts';
 import { altered, perSecondAndMinute } from '../support/altered-part.ts';
 import { LIMIT, LIMITER_CASES } from '../support/limiter-cases.ts';
@@ -193,6 +193,30 @@ describe('allOf', () => {
     expect(allOf(first, late).tryConsume(3)).toBe(false);
     expect(first.balance()).toBe(5 - 5);
     expect(reserved.map((reservation) => reservation?.dueUs)).toEqual([0]);
+  });
+
+  it('returns tokens of a key, and of the current window of one', () => {
+    const clock = ManualClock.create();
+    const shared = { capacity: 9, clock };
+    const parts = [
+      KeyedTokenBucket.create({ rate: 1, burst: 5, ...shared }).for('ann'),
+      KeyedFixedWindow.create({ limit: 5, intervalMs: 100, ...shared }).for('ann'),
+    ];
+    expect(() => allOf(...parts).tryConsume(0.5)).toThrow('n must be an integer');
+    const all = allOf(
+      ...parts,
+      alwaysLate(FixedWindow.create({ limit: 5, intervalMs: 100, clock })),
+    );
+    expect(all.tryConsume(3)).toBe(false);
+    expect(parts.map((one) => one.available())).toEqual([5, 5]);
+  });
+
+  it('shows its parts in logs, and how many times each is given', () => {
+    const bucket = TokenBucket.create({ rate: 1, burst: 5, clock: ManualClock.create() });
+    expect(`${allOf(bucket)}`).toBe(`allOf { 0: ${bucket} }`);
+    const twice = allOf(bucket, bucket);
+    expect(`${twice}`).toBe(`allOf { 0: 2 x ${bucket} }`);
+    expect([twice.available(), twice.limit]).toEqual([2.5, 2.5]);
   });
 
   it('loses tokens of a key on which a reservation depends, rather than admit too much', () => {

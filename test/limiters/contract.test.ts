@@ -107,6 +107,7 @@ describe.each(LIMITER_CASES)(
         expect(call).toThrow(error);
         expect(call).toThrow(/^n must be .*, got /);
       }
+      expect(() => limiter.timeUntil(n)).toThrow(/^tokens must be .*, got /);
       await expect(limiter.wait(n)).rejects.toThrow(error);
       expect(limiter.available()).toBe(LIMIT);
     });

@@ -68,6 +68,9 @@ describe('an invalid tier', () => {
   const plain = KeyedTokenBucket.create({ rate: 1, burst: 1, capacity: 1 });
   const withTiers = (tiers: unknown) =>
     KeyedTokenBucket.create({ rate: 1, burst: 1, capacity: 1, tiers } as never);
+  const limits = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, i) => [`t${i}`, { rate: 1, burst: 1 }]));
+  test('is none of fifteen', () => expect(withTiers(limits(15)).tiers).toEqual(limits(15)));
   test.each<[string, () => unknown, string]>([
     [
       'unknown',
@@ -97,6 +100,7 @@ describe('an invalid tier', () => {
     ],
     ['no object', () => withTiers(5), 'tiers must be an object, got 5'],
     ['none', () => withTiers({}), 'tiers must be an object of 1 to 15 limits by name'],
+    ['too many', () => withTiers(limits(16)), 'tiers must be an object of 1 to 15 limits by name'],
     ['no limit', () => withTiers({ a: 5 }), 'tiers.a must be an object, got 5'],
     ['null', () => withTiers({ a: null }), 'tiers.a must be an object, got null'],
     [

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import {
   allOf,
   FixedWindow,
@@ -58,15 +58,56 @@ describe.each(TARGETS)('a semaphore and a bucket, with kernel %s,', (kernel) => 
     await settled(20);
     // The permit is in use, so the token is left for callers that need no permit.
     expect([order, bucket.available()]).toEqual([[], 1]);
+    const behind = semaphore.acquire().then((permit) => {
+      order.push(9);
+      return permit;
+    });
     first.release();
     const second = await waits[0];
+    expect(order).toEqual([1]);
     second?.release();
+    (await behind).release();
     await settled(20);
-    expect([order, semaphore.inUse()]).toEqual([[1], 0]);
+    expect([order, semaphore.inUse()]).toEqual([[1, 9], 0]);
     clock.advance(100);
     (await waits[1])?.release();
-    expect([order, both.waiting]).toEqual([[1, 2], 0]);
+    expect([order, both.waiting]).toEqual([[1, 9, 2], 0]);
     expectSpent(made, 1);
+  });
+
+  test('waits for tokens that others took before its permit came, without the permit', async () => {
+    const made = create({ permits: 1, burst: 1 });
+    const { both, clock, semaphore, bucket } = made;
+    const held = semaphore.tryAcquire();
+    const wait = both.acquire();
+    await settled();
+    expect(bucket.tryConsume()).toBe(true);
+    held?.release();
+    await settled(20);
+    expect([semaphore.inUse(), both.waiting]).toEqual([0, 1]);
+    clock.advance(100);
+    (await wait).release();
+    expectSpent(made, 1);
+  });
+
+  // [a free permit, whether waiting brings the tokens, a permit after that], what is taken
+  test.each([
+    [[true, true, true], 1],
+    [[true, false, true], 0],
+    [[true, true, false], 0],
+    [[false, true, true], 0],
+  ])('blocks for tokens that others took before its permit came: %j', ([first, come, then], n) => {
+    const { both, semaphore, bucket } = create({ permits: 1, burst: 1 });
+    const returned = vi.spyOn(bucket, 'returnTokens');
+    vi.spyOn(bucket, 'tryConsume').mockReturnValue(false);
+    vi.spyOn(bucket, 'waitSync').mockReturnValue(come as boolean);
+    const free = [first, then];
+    vi.spyOn(semaphore, 'acquireSync').mockImplementation(() =>
+      free.shift() ? semaphore.tryAcquire() : undefined,
+    );
+    expect(both.acquireSync()?.n ?? 0).toBe(n);
+    expect(semaphore.inUse()).toBe(n);
+    expect(returned.mock.calls).toEqual(first && come && !then ? [[1]] : []);
   });
 
   test('holds both limits for calls that overlap', async () => {

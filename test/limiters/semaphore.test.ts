@@ -168,7 +168,9 @@ test('arguments of the wrong type throw', async () => {
   expect(() => semaphore.watch({} as never)).toThrow('worker must be a Worker');
   const ended = { threadId: -1, once: () => undefined };
   expect(() => semaphore.watch(ended)).toThrow('worker.threadId must be an integer at least 1');
-  expect(() => semaphore.reconfigure({ permit: 1 } as never)).toThrow('did you mean permits?');
+  expect(() => semaphore.reconfigure({ permit: 1 } as never)).toThrow(
+    'change has no option "permit"; did you mean permits?',
+  );
 });
 
 test('watch throws if threads do not know their ids', () => {

@@ -106,6 +106,24 @@ describe.each(KINDS)('%o with the options %o', (Limiter, options, change, other)
 });
 
 describe('a name', () => {
+  test('differs if the counts of calls do, or a double burst is allowed', () => {
+    const region = Region.create();
+    const window = (allowDoubleBurst: boolean) =>
+      FixedWindow.open(region, 'window', { limit: 1, intervalMs: 1, allowDoubleBurst });
+    expect(window(true).handle).toEqual(window(true).handle);
+    expect(() => window(false)).toThrow(' has allowDoubleBurst true, the options say false');
+    for (const [stats, name] of [
+      [true, 'counted'],
+      [false, 'plain'],
+    ] as const) {
+      const open = (stats?: boolean) =>
+        TokenBucket.open(region, name, { ...limit, stats } as never);
+      expect(open(stats).handle).toEqual(open(stats).handle);
+      open();
+      expect(() => open(!stats)).toThrow(` has stats ${stats}, the options say ${!stats}`);
+    }
+  });
+
   test('is the same with omitted and undefined fields of a limit, a tier or a range', () => {
     const region = Region.create();
     const unlimited = { rate: Number.POSITIVE_INFINITY };

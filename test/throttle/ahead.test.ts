@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { LimitSet, ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
+import { FixedWindow, LimitSet, ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
 import { throttle } from '../../src/integrations/tinypool.ts';
 import { checkGuarantee } from '../../src/load/judge/guarantee.ts';
 import { FairQueue, type Flow, type Queued } from '../../src/throttle/fair-queue.ts';
@@ -69,6 +69,21 @@ it.each([
     expect(limiter.balance()).toBe(balance);
   },
 );
+
+it('is one caller of a limiter that cannot reserve, however many threads are free', async () => {
+  const limiter = FixedWindow.create({
+    limit: 1,
+    intervalMs: 10,
+    clock: ManualClock.create(),
+  });
+  const pool = throttle(
+    poolHere(3, () => new Promise(() => undefined)),
+    limiter,
+  );
+  for (let task = 0; task < 20; task++) pool.run({});
+  await settled(4);
+  expect([pool.stats().running, limiter.waiting]).toEqual([1, 1]);
+});
 
 // docs/queues.md: "In any interval of t seconds at most burst + rate x t"
 it('grants at most burst + rate x t, by the instants at which tokens are due', async () => {

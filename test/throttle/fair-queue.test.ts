@@ -108,6 +108,35 @@ it('starts higher priorities first, and gives every eighth start to one that wai
   expect(keysOf(take(queue, 25))).toBe('hhhhhhhlhhhhhhhlhhhhhhlll');
 });
 
+it('orders priorities in whatever order they come', () => {
+  for (const order of [
+    [-1, 3, 7],
+    [7, 3, -1],
+    [3, 7, -1],
+    [7, -1, 3],
+  ]) {
+    const queue = queueOf();
+    for (const priority of order) add(queue, 'x', { priority });
+    expect(take(queue, 3).map(({ priority }) => priority)).toEqual([7, 3, -1]);
+  }
+});
+
+it('knows the call that starts last while all have one priority and one key', () => {
+  const queue = queueOf();
+  expect(queue.last).toBeUndefined();
+  const [, last] = add(queue, 'a', { times: 2 });
+  expect(queue.last).toBe(last);
+  for (const [key, priority] of [
+    ['b', 0],
+    ['a', 1],
+  ] as const) {
+    const [other] = add(queue, key, { priority });
+    expect(queue.last).toBeUndefined();
+    queue.remove(other as Item);
+  }
+  expect(queue.last).toBe(last);
+});
+
 // docs/queues.md: "A low priority is delayed but never starved."
 // docs/queues.md: "While calls of m priorities wait, every eighth start"
 it('serves each of m priorities in any 8 (m - 1) starts while it has calls', () => {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { FixedWindow, ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
 import { throttle } from '../../src/integrations/tinypool.ts';
 import { throttled } from '../../src/throttle.ts';
@@ -80,6 +80,59 @@ it('a throttled pool holds no permit while its tasks wait for tokens', async () 
   await run(clock, 2000, () => expect(semaphore.inUse()).toBe(0));
   expect(paced.stats().completed).toBe(10);
   await Promise.all(tasks);
+});
+
+it('a throttled pool starts as many tasks as fit, and tells of the others', async () => {
+  const pool = poolHere(2, () => new Promise(() => undefined));
+  Object.assign(pool.options, { concurrentTasksPerWorker: 3 });
+  const limiter = TokenBucket.create({ rate: 1, burst: 100, clock: ManualClock.create() });
+  const onDelay = vi.fn();
+  const paced = throttle(pool, limiter, { onDelay });
+  for (let task = 0; task < 8; task++) paced.run(task);
+  expect(paced.stats()).toMatchObject({ running: 6, waiting: 2 });
+  expect(onDelay.mock.calls).toEqual([[6], [7]]);
+});
+
+it.each([
+  ['its close', { close: async () => undefined }, ['close', 'drain', 'closed']],
+  ['destroy, without a close', {}, ['destroy', 'drain', 'closed']],
+  ['destroy, if close is no method', { close: 5 }, ['destroy', 'drain', 'closed']],
+])('a throttled pool is ended by %s', async (_, more, expected) => {
+  const ends: string[] = [];
+  const pool = Object.assign(
+    poolHere(1, async () => undefined),
+    more,
+  );
+  for (const name of ['close', 'destroy'] as const) {
+    if (typeof pool[name as never] === 'function') {
+      Object.assign(pool, { [name]: async () => void ends.push(name) });
+    }
+  }
+  const clock = ManualClock.create();
+  const paced = throttle(pool, perSecond(1000, clock));
+  const never = vi.fn();
+  paced.once('drain', () => ends.push('drain')).on('close', () => ends.push('closed'));
+  paced.on('drain', never).off('drain', never);
+  const task = paced.run({});
+  const closed = paced.close();
+  clock.advance(1);
+  await Promise.all([task, closed]);
+  expect(ends.sort()).toEqual([...expected].sort());
+  expect(never).not.toHaveBeenCalled();
+});
+
+it.each([
+  [undefined, 'options must have a limiter or a semaphore'],
+  [null, 'limiter must be a limiter, got null'],
+  [5, 'limiter must be a limiter, got 5'],
+])('a pool is throttled by no %j', (limiter, message) => {
+  const pool = poolHere(1, async () => undefined);
+  expect(() => throttle(pool, limiter as never)).toThrow(message);
+});
+
+it.each([{}, { run: async () => undefined }, null])('a pool is no %j', (pool) => {
+  const limiter = perSecond(1, ManualClock.create());
+  expect(() => throttle(pool as never, limiter)).toThrow('pool must be a Tinypool, got ');
 });
 
 it('starts in turn though others always wait for permits and for tokens', async () => {

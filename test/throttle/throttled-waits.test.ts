@@ -32,9 +32,12 @@ it('refuses calls that cannot start within timeoutMs: at once or at their deadli
   clock.advance(5);
   for (const late of calls.slice(2)) await expect(late).rejects.toMatchObject(TIMEOUT);
   expect(limiter.balance()).toBe(0.5); // two tokens for two calls
-  const none = throttled((n: number) => n, { limiter, timeoutMs: 0 });
+  expect(call.stats()).toMatchObject({ completed: 2, timedOut: 2 });
+  const onDelay = vi.fn();
+  const none = throttled((n: number) => n, { limiter, timeoutMs: 0, onDelay });
   await expect(none(1)).rejects.toMatchObject(TIMEOUT);
   expect(limiter.balance()).toBe(0.5);
+  expect(onDelay).not.toHaveBeenCalled(); // it does not wait
 });
 
 it('aborts waiting calls without taking a token or a permit, wherever they stand', async () => {
@@ -201,6 +204,27 @@ it.each([
   },
 );
 
+it('fails the first call if a limiter that cannot reserve fails, and asks it for the next', async () => {
+  const waits: ReturnType<typeof gate>[] = [];
+  const limiter = {
+    clock: ManualClock.create(),
+    tryConsume: () => false,
+    wait: () => {
+      const wait = gate();
+      waits.push(wait);
+      return wait.opened;
+    },
+  };
+  const call = throttled((n: number) => n, { limiter, timeoutMs: 1000 });
+  const calls = [call(1), call(2)];
+  waits[0]?.fail(new Error('lost'));
+  await expect(calls[0]).rejects.toThrow('lost');
+  expect(waits).toHaveLength(2);
+  waits[1]?.open();
+  expect(await calls[1]).toBe(2);
+  expect(call.stats()).toMatchObject({ failed: 1, completed: 1, waiting: 0 });
+});
+
 it('moves waiting calls when the limit changes', async () => {
   const { clock, limiter } = bucketOf(1, 1);
   const call = throttled((n: number) => n, { limiter });
@@ -222,10 +246,11 @@ it('rejects calls that the limiter can never admit', async () => {
 /** A call that ends when the test says so. */
 function gate() {
   let open: () => void = () => undefined;
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
+  let fail: (reason: unknown) => void = () => undefined;
+  const opened = new Promise<void>((resolve, reject) => {
+    [open, fail] = [resolve, reject];
   });
-  return { opened, open };
+  return { opened, open, fail };
 }
 
 it('runs as many calls at once as there are permits, and takes no token that is there before its permit', async () => {
@@ -241,8 +266,16 @@ it('runs as many calls at once as there are permits, and takes no token that is 
   await calls[0];
   await until(() => call.stats().running === 2);
   expect([semaphore.inUse(), limiter.available()]).toEqual([2, 2]);
-  for (const { open } of gates) open();
-  await call.drain();
+  let isDrained = false;
+  const drained = call.drain().then(() => {
+    isDrained = true;
+  });
+  gates[1]?.open();
+  await calls[1];
+  await settled();
+  expect(isDrained).toBe(false); // one runs
+  gates[2]?.open();
+  await drained;
   expect(semaphore.inUse()).toBe(0);
 });
 

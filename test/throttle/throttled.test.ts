@@ -213,6 +213,7 @@ it('names the invalid argument', async () => {
   const wrong: [object, string][] = [
     [{}, 'options must have a limiter or a semaphore'],
     [{ limiter: 7 }, 'limiter must be a limiter, got 7'],
+    [{ limiter: { tryConsume: () => true, wait: async () => {} } }, 'a limiter, got an object'],
     [
       { limiter: { tryConsume: async () => true, wait: async () => {} } },
       'limiter must answer at once, got one whose answers are promises',
