@@ -18,7 +18,7 @@ import type { OpenLimiter } from './opening.ts';
 import type { RefusedMessage } from './refused.ts';
 import type { Reservation } from './reservation.ts';
 import type { Description } from './state.ts';
-import { announce, Waiters } from './waiting.ts';
+import { Waiters } from './waiting.ts';
 
 /**
  * The bucket of one key of a `KeyedTokenBucket` or `KeyedLimitSet`. `whenFull` decides about a key
@@ -62,11 +62,11 @@ export class KeyBucket extends BucketCalls {
    * Fills this key's bucket for every tier: it then holds what a key does that took nothing, which
    * after a raise of the burst is not at once the whole burst. Callers of `wait` and `waitSync` try
    * again at once; those for whom the tokens do not suffice keep their instants, and so do
-   * reservations. Has no effect on a key without a place in the table.
+   * reservations: a pause stops them, and a change moves them. Has no effect on a key that is full
+   * or without a place in the table.
    */
   reset(): void {
     this.at.reset();
-    announce(this);
   }
 
   /** @internal */
@@ -96,8 +96,8 @@ export class KeyBucket extends BucketCalls {
    */
   protected override retakes(n: number, nowUs: number): boolean {
     const kernel = this.seek();
-    // Look first, because each acquisition counts as a call.
-    return kernel.timeUntil(nowUs, n) === 0 && kernel.acquire(nowUs, n, 0) === 0;
+    // Look first: most waiting callers wake for another key.
+    return kernel.timeUntil(nowUs, n) === 0 && kernel.retake(nowUs, n);
   }
 
   /** Each caller sleeps by itself, because later ones may be served first. @internal */

@@ -29,7 +29,7 @@ import type { Region } from './region.ts';
 import type { Description } from './state.ts';
 import { keyedFixedWindowTerms } from './terms.ts';
 import { TokenCalls } from './token-calls.ts';
-import { announce, checkWait, type Refusal, type Source, waitHere, watch } from './waiting.ts';
+import { checkWait, type Refusal, type Source, waitHere, watch } from './waiting.ts';
 import { checkWhole } from './window.ts';
 
 /** The limit of a tier. */
@@ -210,11 +210,10 @@ export class KeyWindow extends TokenCalls implements Part, Source {
 
   /**
    * Resets this key's count, which ends a block or debt. Waiting callers try again at once. Has no
-   * effect on a key without a place in the table.
+   * effect on a key without a count or a place in the table.
    */
   reset(): void {
     this.at.reset();
-    announce(this);
   }
 }
 

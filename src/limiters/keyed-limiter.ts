@@ -104,7 +104,8 @@ export abstract class KeyedLimiter<
 
   /**
    * Gives a key its whole limit for every tier, as `for(key).reset()` does: ends a block or debt. Its
-   * waiting callers try again at once. Those of other keys wake, too, look, and go on waiting.
+   * waiting callers try again at once. Those of other keys wake, too, look, and go on waiting. A key
+   * that is full wakes nobody.
    */
   reset(key: Key): void {
     this.of(key).reset();

@@ -12,7 +12,7 @@ import { type Key, KeyHash } from '../kernel/keyed/hash.ts';
 import type { Limits } from '../kernel/keyed/table-cell.ts';
 import { MAX_CAPACITY } from '../kernel/keyed/table-cell.ts';
 import type { Change, KeyedKernel } from '../kernel/keyed/table-host.ts';
-import { checkOptions, given, type Known } from '../known-options.ts';
+import { checkOptions, type Known } from '../known-options.ts';
 import { type CellPlace, identityOf } from '../memory/cell.ts';
 import type { SharedEvent } from '../memory/event.ts';
 import type { KernelName } from '../memory/handle.ts';
@@ -143,8 +143,11 @@ export function withoutTier<T extends object>(
 ): T | undefined {
   // `Object`, because what is not an object is refused later, by name.
   if (options === undefined || !('tier' in Object(options))) return options;
-  const { tier, ...others } = given<T & TierOptions>(options, { ...known, ...OPTIONS } as never);
-  return others as unknown as T; // T has no tier of its own
+  checkOptions<T & TierOptions>(options, { ...known, ...OPTIONS } as never);
+  const others: Partial<T> = {};
+  // By name, because options may be inherited. Those that are undefined count as omitted.
+  for (const name of Object.keys(known) as (keyof T)[]) others[name] = options[name];
+  return others as T;
 }
 
 /** The tier alone. */
@@ -264,9 +267,9 @@ export class TableKey {
     return this.seek().block(this.table.clock.now(), ms * 1000);
   }
 
-  /** Fills the key's bucket, or empties its window. */
+  /** Fills the key's bucket, or empties its window, and wakes whoever that may serve. */
   reset(): void {
-    this.seek().reset(this.table.clock.now());
+    if (this.seek().reset(this.table.clock.now())) announce(this.table);
   }
 }
 
@@ -275,7 +278,7 @@ export interface TableOptions extends SharedOptions {
   /**
    * Number of keys that the table has room for: an integer from 1 to 67,000,000. Only keys that
    * have taken tokens lately need room: those whose bucket is not full, or whose current window has
-   * a count. The table takes 32 bytes per key, allocated up front; a `KeyedLimitSet` takes 176 plus
+   * a count. The table takes 32 bytes per key, allocated up front; a `KeyedLimitSet` takes 192 plus
    * 16 for each limit, so fewer keys fit.
    */
   readonly capacity: number;

@@ -6,22 +6,27 @@ import {
   KeyedTokenBucket,
   ManualClock,
 } from '../../src/index.ts';
+import { Crew } from '../support/crew.ts';
+import { Gate } from '../support/gate.ts';
 import { settled } from '../support/settled.ts';
 
 const LIMIT = { rate: 1, burst: 2 };
-const LIMITS = [LIMIT, { rate: 2, burst: 3 }];
+const LIMITS = [LIMIT, { rate: 2, burst: 3 }] as const;
 
-const TABLES = {
+const BUCKETS = {
   KeyedTokenBucket: (clock: ManualClock, kernel: KernelName) =>
     KeyedTokenBucket.create({ ...LIMIT, capacity: 10, clock, kernel, stats: true }),
   KeyedLimitSet: (clock: ManualClock, kernel: KernelName) =>
     KeyedLimitSet.create({ limits: LIMITS, capacity: 10, clock, kernel, stats: true }),
+};
+const TABLES = {
+  ...BUCKETS,
   KeyedFixedWindow: (clock: ManualClock, kernel: KernelName) =>
     KeyedFixedWindow.create({ limit: 2, intervalMs: 2000, capacity: 10, clock, kernel }),
 };
 
 /** A table whose key has no tokens, and the callers served so far of those that wait for one. */
-async function waiting(create: (typeof TABLES)[keyof typeof TABLES], kernel: KernelName) {
+async function waiting(create: (typeof TABLES)[keyof typeof TABLES], kernel: KernelName = 'wasm') {
   const clock = ManualClock.create();
   const table = create(clock, kernel);
   table.consumeOrDrain('ann', 2);
@@ -62,4 +67,162 @@ describe.each(Object.entries(TABLES))('the waiting callers of a %s', (_, create)
     expect(sleep).toHaveBeenCalledTimes(1);
     expect([clock.nowMs, table.available('ann')]).toEqual([0, 1]);
   });
+
+  it.each(['wait', 'waitSync'] as const)(
+    'try again when another thread resets it: %s',
+    async (call) => {
+      const clock = ManualClock.create();
+      const table = create(clock, 'wasm');
+      table.consumeOrDrain('ann', 2);
+      const crew = await Crew.of('clocked', 'sleepOfKey', 2);
+      const started = new Gate();
+      const { handle } = table;
+      const done = crew.run({ handle, key: 'ann', call, started: started.buffer });
+      started.await(2);
+      // That they wait, and not only started, shows in the balance of a bucket only.
+      if (!(table instanceof KeyedFixedWindow)) while (table.balance('ann') > -2);
+      else await new Promise((resolve) => setTimeout(resolve, 50));
+      table.reset('ann');
+      expect(await done).toEqual([0, 0]);
+    },
+  );
+
+  it('wake for a reset that gives the key something, and for no other', async () => {
+    const { clock, table, served, end } = await waiting(create);
+    const wake = vi.spyOn(clock, 'rouse');
+    table.reset('bob');
+    expect(wake, 'never seen').toHaveBeenCalledTimes(0);
+    table.tryConsume('bob');
+    table.reset('bob');
+    expect(wake, 'a token missing').toHaveBeenCalledTimes(1);
+    table.reset('bob');
+    expect(wake, 'full').toHaveBeenCalledTimes(1);
+    table.reset('ann');
+    expect(wake, 'in debt').toHaveBeenCalledTimes(2);
+    await settled(20);
+    // The third waits, although the key is in debt no longer.
+    table.reset('ann');
+    expect(wake, 'empty').toHaveBeenCalledTimes(3);
+    await settled(20);
+    expect([served, clock.nowMs]).toEqual([[0, 1, 2], 0]);
+    await end();
+  });
+});
+
+describe.each(Object.entries(BUCKETS))('a reset of a key of a %s', (_, create) => {
+  it.each(['wasm', 'atomics'] as const)(
+    'counts nobody twice who takes tokens anew, in %s',
+    async (kernel) => {
+      const { clock, table, end } = await waiting(create, kernel);
+      table.reset('ann');
+      await settled(20);
+      clock.advance(3000);
+      await end();
+      expect(table.stats()).toMatchObject({ calls: 4, admitted: 5, refused: 0 });
+    },
+  );
+});
+
+describe.each(['wasm', 'atomics'] as const)('a key that is reset, in %s', (kernel) => {
+  const limit = { rate: 10, burst: 4 };
+  const tables = {
+    KeyedTokenBucket: (clock: ManualClock) => {
+      const table = KeyedTokenBucket.create({ ...limit, capacity: 1, clock, kernel });
+      return { table, setRate: (rate: number) => table.reconfigure({ rate }) };
+    },
+    KeyedLimitSet: (clock: ManualClock) => {
+      const limits = [limit, { rate: 20, burst: 8 }] as const;
+      const table = KeyedLimitSet.create({ limits, capacity: 1, clock, kernel });
+      return { table, setRate: (rate: number) => table.reconfigure({ limits: [{ rate }, {}] }) };
+    },
+  };
+
+  /** Three callers who wait for the whole burst each. */
+  async function scene(make: (typeof tables)[keyof typeof tables]) {
+    const clock = ManualClock.create();
+    const { table, setRate } = make(clock);
+    table.consumeOrDrain('ann', 4);
+    const served: number[] = [];
+    const waits = [0, 1, 2].map((i) => table.wait('ann', 4).then(() => served.push(i)));
+    const pass = async (ms: number) => {
+      // Whoever is awake looks before the clock moves.
+      await settled(20);
+      clock.advance(ms);
+      await settled(20);
+      return served;
+    };
+    return { table, setRate, pass, end: () => Promise.all(waits) };
+  }
+
+  it.each([true, false])(
+    'lets those whom its tokens do not suffice wait through a pause, which comes first: %s',
+    async (isPausedFirst) => {
+      const { table, setRate, pass, end } = await scene(tables.KeyedLimitSet);
+      if (isPausedFirst) setRate(0);
+      table.reset('ann');
+      if (!isPausedFirst) setRate(0);
+      expect(await pass(0)).toEqual([0]);
+      expect(await pass(10_000)).toEqual([0]);
+      setRate(10);
+      expect(await pass(799)).toEqual([0]);
+      expect(await pass(1)).toEqual([0, 1]);
+      expect(await pass(399)).toEqual([0, 1]);
+      expect(await pass(1)).toEqual([0, 1, 2]);
+      await end();
+    },
+  );
+
+  it.each(Object.entries(tables))(
+    'lets a change of the rate move those who still wait: %s',
+    async (_, make) => {
+      const { table, setRate, pass, end } = await scene(make);
+      table.reset('ann');
+      expect(await pass(300)).toEqual([0]);
+      setRate(5);
+      expect(await pass(999)).toEqual([0]);
+      expect(await pass(1)).toEqual([0, 1]);
+      expect(await pass(799)).toEqual([0, 1]);
+      expect(await pass(1)).toEqual([0, 1, 2]);
+      await end();
+    },
+  );
+
+  it('keeps its bucket while promises are not due, although it is full', () => {
+    const clock = ManualClock.create();
+    const { table, setRate } = tables.KeyedLimitSet(clock);
+    table.consumeOrDrain('ann', 4);
+    const reservation = table.reserve('ann', 4);
+    setRate(0);
+    table.reset('ann');
+    // The table has room for two keys, and none to reclaim.
+    const others = () => {
+      for (const key of ['bob', 'carl', 'dora']) table.tryConsume(key);
+    };
+    others();
+    clock.advance(1000);
+    expect(reservation?.dueUs).toBe(Number.POSITIVE_INFINITY);
+    setRate(10);
+    expect(reservation?.dueUs).toBe(1_400_000);
+    clock.advance(399);
+    others();
+    setRate(5);
+    expect(reservation?.dueUs).toBe(1_401_000);
+  });
+});
+
+it('makes due what a change has moved, when the bucket is reclaimed before anybody looks', () => {
+  const clock = ManualClock.create();
+  const limits = [{ rate: 10, burst: 4 }] as const;
+  const table = KeyedLimitSet.create({ limits, capacity: 1, clock });
+  const reservations = ['ann', 'bob'].map((key) => {
+    table.consumeOrDrain(key, 4);
+    return table.reserve(key, 4);
+  });
+  table.reconfigure({ limits: [{ rate: 0 }] });
+  for (const one of reservations) expect(one?.dueUs).toBe(Number.POSITIVE_INFINITY);
+  table.reconfigure({ limits: [{ rate: 10 }] });
+  clock.advance(10_000);
+  for (const key of ['carl', 'dora']) table.tryConsume(key);
+  expect(table.stats().reclaimed).toBe(2);
+  for (const one of reservations) expect(one?.dueUs).toBeLessThanOrEqual(clock.now());
 });

@@ -75,9 +75,14 @@ export class LimitSetOracle extends Calls<Promised> {
   /** Whether the engine's doubles and ticks hold every instant so far. */
   isExact = true;
 
-  /** Now, or the instant at which a pause has frozen the schedule. */
+  /** Now, or the instant at which a pause has frozen what is promised. */
   get #present(): Rational {
-    return this.#schedule?.isFrozen === true ? this.#schedule.atUs : this.now;
+    return this.#frozenUs ?? this.now;
+  }
+
+  get #frozenUs(): Rational | undefined {
+    const isFrozen = this.#schedule?.isFrozen === true && this.#lastUs !== undefined;
+    return isFrozen ? this.#schedule?.atUs : undefined;
   }
 
   get limits(): readonly RateLimit[] {
@@ -98,8 +103,8 @@ export class LimitSetOracle extends Calls<Promised> {
   }
 
   #isPendingAt(present: Rational): boolean {
-    if (this.#schedule?.isFrozen === true) return true;
-    return this.#lastUs !== undefined && isAfter(this.#lastUs, present);
+    if (this.#lastUs === undefined) return false;
+    return this.#frozenUs !== undefined || isAfter(this.#lastUs, present);
   }
 
   /** Whether tokens are promised that are not due yet. */
@@ -179,13 +184,13 @@ export class LimitSetOracle extends Calls<Promised> {
     this.#chargedUs = max(this.#chargedUs, this.now);
   }
 
-  /** Fills every limit, and forgets what is promised. */
+  /** Fills every limit. What is promised keeps its instants, but no limit counts it any more. */
   reset(): void {
     const isPending = this.#isPendingAt(this.now);
     this.#all = this.#all.map((one, i) => this.#filled(one, i));
-    if (!isPending) return;
-    if (this.#schedule !== undefined) this.#schedule.isFrozen = false;
-    this.#lastUs = this.now;
+    if (!isPending || this.#lastUs === undefined) return;
+    this.#start(this.now).forget(this.#lastUs);
+    this.#lastUs = undefined;
     this.#movePromised(false);
   }
 
@@ -202,7 +207,7 @@ export class LimitSetOracle extends Calls<Promised> {
     const waitUs = this.waitToTakeUs(tokens);
     const isPending = this.#isPendingAt(present);
     const isLater = tokens > 0 && !isCharge && (isPending || isAfter(this.#spanUs(tokens), ZERO));
-    const freezes = isLater && this.#isPaused && this.#schedule?.isFrozen !== true;
+    const freezes = isLater && this.#isPaused && this.#frozenUs === undefined;
     // What was taken later, if the clock was set back since, is no debt.
     if (freezes) present = max(present, this.#chargedUs);
     const last = this.#lastUs ?? present;
@@ -223,7 +228,7 @@ export class LimitSetOracle extends Calls<Promised> {
     if (isLater) {
       if (!isPending && this.#schedule !== undefined) this.#schedule.lowered = 0;
       this.#lastUs = grantedUs;
-      if (freezes) this.#start(present).freeze(present);
+      if (freezes) this.#start(present).moveTo(present, true);
     }
     const schedule = this.#schedule;
     const virtual = schedule?.virtualOf(grantedUs) ?? grantedUs;
@@ -262,7 +267,7 @@ export class LimitSetOracle extends Calls<Promised> {
   /** Up to the burst, or, if tokens are promised, by moving those up. */
   override putBack(tokens: number): boolean {
     const now = this.now;
-    if (this.#schedule?.isFrozen === true) return false;
+    if (this.#frozenUs !== undefined) return false;
     if (this.#lastUs !== undefined && isAfter(this.#lastUs, now)) {
       if (tokens === 0) return false;
       const fastest = this.#all.map(({ flow }) => flow).reduce(max);
@@ -284,9 +289,8 @@ export class LimitSetOracle extends Calls<Promised> {
     this.#all = this.#all.map((one, i) => one.withZero(one.zero.minus(added[i] ?? ZERO)));
     this.#index = index.minus(Rational.of(n).times(UNITS).ceil().over(UNITS));
     this.#lastUs = this.#lastUs?.minus(moved);
-    const schedule = this.#schedule;
-    const isLeft = this.#lastUs !== undefined && isAfter(this.#lastUs, this.#present);
-    if (schedule !== undefined && !isLeft) schedule.isFrozen = false;
+    const isFrozen = this.#frozenUs !== undefined;
+    if (isFrozen && this.#lastUs && !isAfter(this.#lastUs, this.#present)) this.#lastUs = undefined;
     return true;
   }
 
@@ -301,7 +305,7 @@ export class LimitSetOracle extends Calls<Promised> {
     // A charge may be later if the clock was set back.
     const now = max(this.#changedUs, this.#chargedUs);
     this.#chargedUs = now;
-    const present = this.#schedule?.isFrozen === true ? this.#schedule.atUs : now;
+    const present = this.#frozenUs ?? now;
     const isPending = this.#isPendingAt(present);
     const left = isPending && this.#lastUs ? max(this.#lastUs.minus(present), ZERO) : ZERO;
     const old = this.#all;
@@ -313,11 +317,17 @@ export class LimitSetOracle extends Calls<Promised> {
       return new Contents(limit, now, ZERO, flow);
     });
     this.#version++;
+    const isPaused = next.some((one) => one.isPaused);
+    const stretch = old.map(({ flow }, i) => flow.over(next[i]?.flow ?? ZERO)).reduce(max);
     if (!isPending) {
+      this.#lastUs = undefined;
       this.#all = next.map((one, i) => one.withZero(ZERO.minus(one.burst.min(held[i] ?? ZERO))));
-      if (this.#schedule === undefined) return;
-      // A restart of nothing.
-      this.#schedule = new Schedule(now, ZERO, this.#index, this.#version);
+      const schedule = this.#schedule;
+      if (schedule === undefined) return;
+      schedule.moveTo(now, isPaused);
+      if (schedule.isKept) schedule.stretchBy(stretch);
+      // Otherwise a restart of nothing.
+      else this.#schedule = new Schedule(now, ZERO, this.#index, this.#version, isPaused);
       this.#movePromised(true);
       return;
     }
@@ -332,13 +342,11 @@ export class LimitSetOracle extends Calls<Promised> {
       .reduce((one, other) => one.min(other));
     const lowered = old.map(({ limit }, i) => limit.burst - (limits[i]?.burst ?? 0));
     const { span, restarts, isExact } = schedule.change({
-      ...{ present, now, left, most, index: this.#index, version: this.#version },
+      ...{ now, left, most, index: this.#index, version: this.#version, isPaused, stretch },
       lowered: Math.ceil(Math.max(0, ...lowered)),
-      stretch: old.map(({ flow }, i) => flow.over(next[i]?.flow ?? ZERO)).reduce(max),
       slowest: next.map(({ flow }) => flow).reduce((one, other) => one.min(other)),
     });
     this.isExact &&= isExact;
-    schedule.isFrozen = next.some(({ isPaused }) => isPaused);
     this.#lastUs = now.plus(span);
     this.isExact &&= Schedule.isExact(this.#lastUs, schedule.virtualAt);
     this.#all = next.map((one, i) => {

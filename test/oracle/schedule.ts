@@ -1,4 +1,5 @@
 import { Rational } from '../support/rational.ts';
+import { max } from './contents.ts';
 
 const ZERO = Rational.ZERO;
 /** The parts of a microsecond that doubles hold for years, and the ticks of rates up to 16,000/s. */
@@ -11,7 +12,6 @@ export function isAfter(a: Rational, b: Rational): boolean {
 
 /** A change while tokens are promised. */
 interface Change {
-  readonly present: Rational;
   readonly now: Rational;
   /** From the present to the last promised instant. */
   readonly left: Rational;
@@ -23,6 +23,7 @@ interface Change {
   /** The largest old rate / new rate, and the slowest new rate. */
   readonly stretch: Rational;
   readonly slowest: Rational;
+  readonly isPaused: boolean;
 }
 
 /** Virtual to real instants: see src/kernel/engine/limit-set/schedule.ts. */
@@ -34,13 +35,16 @@ export class Schedule {
   anchor: number;
   /** Whole tokens by which bursts were lowered while the pending ones were promised. */
   lowered = 0;
-  isFrozen = false;
+  isFrozen: boolean;
+  /** The virtual instant of the last promise that a reset has forgotten. */
+  #forgotten: Rational | undefined;
 
-  constructor(atUs: Rational, virtualAt: Rational, upTo = ZERO, anchor = 0) {
+  constructor(atUs: Rational, virtualAt: Rational, upTo = ZERO, anchor = 0, isFrozen = false) {
     this.atUs = atUs;
     this.virtualAt = virtualAt;
     this.#upTo = upTo;
     this.anchor = anchor;
+    this.isFrozen = isFrozen;
   }
 
   /** Whether the engine's doubles and ticks hold an instant. */
@@ -54,10 +58,26 @@ export class Schedule {
     return this.virtualAt.plus(us.minus(this.atUs).over(this.#slope));
   }
 
-  freeze(us: Rational): void {
-    this.virtualAt = this.virtualOf(us);
+  /** Goes on from an instant, or stands still there. */
+  moveTo(us: Rational, isFrozen: boolean): void {
+    if (!this.isFrozen) this.virtualAt = this.virtualOf(us);
     this.atUs = us;
-    this.isFrozen = true;
+    this.isFrozen = isFrozen;
+  }
+
+  stretchBy(factor: Rational): void {
+    this.#slope = this.#slope.times(factor);
+  }
+
+  /** Forgets the promises up to an instant. */
+  forget(us: Rational): void {
+    const virtual = this.virtualOf(us);
+    this.#forgotten = this.#forgotten === undefined ? virtual : max(this.#forgotten, virtual);
+  }
+
+  /** Whether a forgotten promise is due after the instant to which the schedule was moved. */
+  get isKept(): boolean {
+    return this.#forgotten !== undefined && isAfter(this.#forgotten, this.virtualAt);
   }
 
   moveUp(us: Rational): void {
@@ -74,8 +94,8 @@ export class Schedule {
   }
 
   /** Takes the earlier of the two schedules: from now to its last instant, and whether it restarts. */
-  change({ present, now, left, most, index, version, lowered, stretch, slowest }: Change) {
-    this.virtualAt = this.virtualOf(present);
+  change({ now, left, most, index, version, lowered, stretch, slowest, isPaused }: Change) {
+    this.moveTo(now, isPaused);
     let pending = most.plus(Rational.of(this.lowered));
     // Promises so far are due by their index.
     if (this.anchor !== 0 && this.virtualAt.compare(ZERO) < 0) {
@@ -84,7 +104,7 @@ export class Schedule {
     // Beyond this, the engine restarts: see src/kernel/engine/limit-set/schedule.ts.
     const coarse = this.virtualAt.abs().times(this.#slope).times(stretch);
     const isExact = !isAfter(coarse, COARSEST);
-    const restarts = isAfter(left.times(stretch), pending.over(slowest));
+    const restarts = !this.isKept && isAfter(left.times(stretch), pending.over(slowest));
     this.lowered += lowered;
     if (restarts) {
       this.#slope = Rational.of(1).over(slowest);
@@ -92,8 +112,8 @@ export class Schedule {
       this.#upTo = index;
       this.anchor = version;
       this.lowered = 0;
-    } else this.#slope = this.#slope.times(stretch);
-    this.atUs = now;
+      this.#forgotten = undefined;
+    } else this.stretchBy(stretch);
     return { span: restarts ? pending.over(slowest) : left.times(stretch), restarts, isExact };
   }
 }

@@ -97,6 +97,22 @@ async function sleep({ handle, also, call, waits, ended }: SleepJob): Promise<re
   return endedAt;
 }
 
+interface OfKeyJob {
+  readonly handle: LimiterHandle<'keyed-token-bucket' | 'keyed-limit-set' | 'keyed-fixed-window'>;
+  readonly key: string;
+  readonly call: 'wait' | 'waitSync';
+  /** The thread arrives here before it waits. */
+  readonly started: SharedArrayBuffer;
+}
+
+/** Waits for a token of a key; the answer is the clock afterwards, in microseconds. */
+async function sleepOfKey({ handle, key, call, started }: OfKeyJob): Promise<number> {
+  const table = attach(handle);
+  new Gate(started).arrive();
+  await table[call](key);
+  return table.clock.now();
+}
+
 interface StalledJob {
   readonly handle: LimiterHandle<'token-bucket'>;
   readonly call: keyof typeof STALLED;
@@ -153,5 +169,5 @@ function litter({ what }: { what: keyof typeof LITTER }): void {
   LITTER[what]();
 }
 
-export const JOBS = { advance, readTicker, sleep, stall, litter };
+export const JOBS = { advance, readTicker, sleep, sleepOfKey, stall, litter };
 serveOneOf(JOBS);

@@ -58,7 +58,7 @@ export interface PrefixOptions extends RedisOptions {
   readonly prefix: string;
   /**
    * For `whenUnreachable: 'local'`: the number of keys in this process's table; further keys share
-   * one bucket. Each takes 32 bytes, with several limits 176 plus 16 per limit. Default 10,000.
+   * one bucket. Each takes 32 bytes, with several limits 192 plus 16 per limit. Default 10,000.
    */
   readonly localCapacity?: number;
 }

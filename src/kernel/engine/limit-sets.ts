@@ -228,7 +228,6 @@ export function drain(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
     if (answer == 0) {
       taken = wholeHeld(most);
       if (!isPlaced && whenFull != WHEN_FULL_share) return end(taken);
-      if (taken == 0) return end(0);
       aim(TAKE, taken, 0, 0);
       // Only from the state seen, so that this takes every whole token in the bucket.
       answer = chargeKey(taken, false, seenState);

@@ -34,6 +34,7 @@ export interface TableEngine {
   drain(...call: [...TableCall, tokens: number]): number;
   /** 1 if promised tokens have moved up, 0 or a failure. */
   returnTokens(...call: [...TableCall, tokens: number]): number;
+  /** 1 if the bucket was filled, 0 if there is none or it is full, or a failure. */
   reset(...call: TableCall): number;
   /** NaN after a failure. */
   balance(...call: TableCall): number;
@@ -100,6 +101,11 @@ export abstract class TableHost<Engine extends TableEngine> {
     return this.#counted(wait, tokens);
   }
 
+  /** Takes tokens now for a call that was counted before; false if there are too few. */
+  retake(nowUs: number, tokens: number): boolean {
+    return this.answer(() => this.engine.acquire(this.high, this.low, nowUs, tokens, 0)) === 0;
+  }
+
   charge(nowUs: number, tokens: number): number {
     const wait = this.engine.charge(this.high, this.low, nowUs, tokens);
     if (wait < NEVER && this.mends(wait)) return this.charge(nowUs, tokens);
@@ -132,9 +138,9 @@ export abstract class TableHost<Engine extends TableEngine> {
     return this.answer(() => this.engine.returnTokens(this.high, this.low, nowUs, tokens)) === 1;
   }
 
-  /** Fills the key's bucket for every limit. */
-  reset(nowUs: number): void {
-    this.answer(() => this.engine.reset(this.high, this.low, nowUs));
+  /** Fills the key's bucket for every limit; false if there is none, or it is full. */
+  reset(nowUs: number): boolean {
+    return this.answer(() => this.engine.reset(this.high, this.low, nowUs)) === 1;
   }
 
   balance(nowUs: number): number {
@@ -257,8 +263,10 @@ export interface KeyedKernel extends TokenKernel {
    * limits it.
    */
   block(nowUs: number, us: number): boolean;
-  /** Fills the key's bucket for every limit. */
-  reset(nowUs: number): void;
+  /** Takes tokens now for a call that was counted before; false if there are too few. */
+  retake(nowUs: number, tokens: number): boolean;
+  /** Fills the key's bucket for every limit; false if there is none, or it is full. */
+  reset(nowUs: number): boolean;
   /** The place of the last admission, which is due at `dueUs` under the limits in force. */
   position(dueUs: number): Place;
   /** All limits in force. */

@@ -259,6 +259,8 @@ class SetPosition implements Place {
     this.#isPast = isGone || (isPast && live !== before);
     if (!isPast) this.#dueUs = dueUs;
     else if (!isGone) this.#dueUs = Math.min(this.#dueUs, dueUs);
+    // A bucket that is gone was full: what a change moved since is due, whenever that was.
+    else if (live !== before) this.#dueUs = Math.min(this.#dueUs, sinceUs);
   }
 
   /** The kernel's own cancellation already allows for moved tokens. */

@@ -83,8 +83,8 @@ export function keyedBytes(entries: number, limits = 1, nameBytes = 0): number {
  *     record     │ sinceUs f64 │ - │ the limits, a line each
  *     limit      │ ticksPerToken i64 │ capTicks i64 │ ticksPerMicro f64 │ flow f64 │ burst f64 │ rate f64 │ rest i64 │ - │
  *     place      │ count: 32 bits │ free slot + 1, or 0: 32 bits │
- *     slot       │ holding i64 │ lastUs f64 │ index i64 │ chargedUs f64 │ C zero-times: 8 bytes each │ schedule: 40 bytes │
- *     schedule   │ atUs f64 │ virtualAt f64 │ slope f64 │ upTo i64 │ anchor i32 │ lowered i32 │
+ *     slot       │ holding i64 │ lastUs f64 │ index i64 │ chargedUs f64 │ C zero-times: 8 bytes each │ schedule: 48 bytes │
+ *     schedule   │ atUs f64 │ virtualAt f64 │ slope f64 │ upTo i64 │ anchor i32 │ lowered i32 │ forgotten f64 │
  *     holding    │ count: 24 bits │ holder: 8 bits │ has a schedule: 1 bit │ live: 31 bits │
  *     state      │ version: 61 - S bits │ slot: S bits │ tag: 3 bits │
  *     tag        │ 1: live, 2: in transit, 6: named, 4: free │
@@ -124,8 +124,9 @@ export const SCHEDULE = {
   upTo: 24,
   anchor: 32,
   lowered: 36,
+  forgotten: 40,
 } as const;
-const SCHEDULE_BYTES = 40;
+const SCHEDULE_BYTES = 48;
 
 /** The places of the free list. Keys need more slots at a time than one set. */
 export function freePlaces(entries: number): number {

@@ -89,37 +89,41 @@ function blockFor(us: f64): f64 {
 /** Tokens for a key without a bucket lapse, because they may belong to the shared bucket. */
 export function returnTokens(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
   for (let isSound = begin(high, low, nowUs); isSound; isSound = renew(nowUs)) {
-    if (giveBack(ticksDown(tokens, ticksPerToken))) return 0;
+    if (giveBack(ticksDown(tokens, ticksPerToken)) != STALE) return 0;
   }
   return DAMAGED;
 }
 
-/** Fills a key's bucket. A full bucket is full for every tier. */
+/**
+ * Fills a key's bucket: 1, 0 if there is none or it is full, or DAMAGED. A full bucket is full for
+ * every tier.
+ */
 export function reset(high: u32, low: u32, nowUs: f64): f64 {
   for (let isSound = begin(high, low, nowUs); isSound; isSound = renew(nowUs)) {
-    if (giveBack(TABLE_SPAN_TICKS * 4)) return 0;
+    const filled = giveBack(TABLE_SPAN_TICKS * 4);
+    if (filled != STALE) return filled;
   }
   return DAMAGED;
 }
 
-/** Returns ticks to a bucket, up to what an unused one holds; false if the limits have changed. */
-function giveBack(amount: i64): bool {
+/** Returns ticks to a bucket, up to what an unused one holds: 1, 0 if it holds that, or STALE. */
+function giveBack(amount: i64): f64 {
   while (true) {
     const entry = find();
-    if (entry == NONE) return true;
+    if (entry == NONE) return 0;
     const identity = identityOf(entry);
     const state = load64(entry + STATE);
     if (identity == 0 || !isLive(state)) continue;
     const rest = zeroTimeAtFirstSight();
-    if (!isInForce()) return false;
+    if (!isInForce()) return STALE;
     if (!isUpToDate(state)) {
       bringStateUp(entry + STATE, state);
       continue;
     }
     const before = currentZeroTime(state);
-    if (before <= rest && load64(entry + STATE) == state) return true;
+    if (before <= rest && load64(entry + STATE) == state) return 0;
     const zeroTime = max(before - amount, rest);
-    if (lower(entry, identity, state, stateOf(zeroTime, tagOfOwner(identity)))) return true;
+    if (lower(entry, identity, state, stateOf(zeroTime, tagOfOwner(identity)))) return 1;
   }
 }
 

@@ -27,7 +27,7 @@ import {
   speedOf,
   tickAt,
 } from '../limit-set/record';
-import { bringUp, carried, isFrozen } from '../limit-set/schedule';
+import { bringUp, carried, forgottenUs, isFrozen } from '../limit-set/schedule';
 import {
   isSlot,
   limitsOf,
@@ -58,7 +58,10 @@ function fullTick(slot: usize, limit: usize, i: i32): i64 {
 
 let isBound: bool = false;
 
-/** The instant, in units, from which a live bucket is full under every limit of its record. */
+/**
+ * The instant, in units, from which a live bucket is full under every limit of its record, and no
+ * forgotten promise needs its schedule.
+ */
 export function fullAt(entry: usize, state: i64): i64 {
   const named = slotOf(entry, state);
   if (!isSlot(named)) return i64.MAX_VALUE;
@@ -66,7 +69,7 @@ export function fullAt(entry: usize, state: i64): i64 {
   if (isFrozen(slot)) return i64.MAX_VALUE;
   const record = recordOf(limitsOf(slot));
   const since = originOf(record);
-  let full: f64 = -Infinity;
+  let full = forgottenUs(slot);
   for (let i = 0; i < count; i++) {
     const limit = limitIn(record, i);
     const tick = fullTick(slot, limit, i);

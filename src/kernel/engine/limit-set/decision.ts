@@ -26,7 +26,7 @@ import {
   unitsOf,
   useLimit,
 } from './record';
-import { isFrozen, presentOf, promise } from './schedule';
+import { isFrozen, isPending, presentOf, promise } from './schedule';
 import {
   chargedUsOf,
   copySchedule,
@@ -280,7 +280,7 @@ export function copy(slot: usize, isScheduled: bool): void {
 
 /** Whether the slot that was decided on last has promised tokens that are not due yet. */
 export function isPromised(slot: usize): bool {
-  return slot != FIRST_SIGHT && (isFrozen(slot) || lastUsOf(slot) > instantUs);
+  return slot != FIRST_SIGHT && isPending(slot, instantUs);
 }
 
 /** The ticks that the spare slot holds under a limit. */

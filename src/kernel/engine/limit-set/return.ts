@@ -21,7 +21,7 @@ import {
   tickAt,
   unitsOf,
 } from './record';
-import { bringForward, dueIn, isFrozen, isPast, thaw } from './schedule';
+import { bringForward, dueIn, forget, isFrozen, isPast, presentOf } from './schedule';
 import {
   chargedUsOf,
   copySchedule,
@@ -55,12 +55,15 @@ export function returnTokens(high: u32, low: u32, nowUs: f64, tokens: f64): f64 
   return begin(high, low, nowUs) ? end(giveBack(tokens, false)) : failed;
 }
 
-/** Fills a key's bucket under every limit, and forgets what is promised. */
+/**
+ * Fills a key's bucket under every limit, and forgets what is promised: 1, 0 if there is no bucket or
+ * it is full, or a failure.
+ */
 export function reset(high: u32, low: u32, nowUs: f64): f64 {
   return begin(high, low, nowUs) ? end(giveBack(0, true)) : failed;
 }
 
-/** Returns tokens, or fills the bucket. Returns 0, 1 if promised tokens moved up, or a failure. */
+/** Returns tokens, or fills the bucket: 1 if promised tokens moved up or it was filled. */
 function giveBack(tokens: f64, fills: bool): f64 {
   while (true) {
     const entry = ownEntry();
@@ -74,6 +77,7 @@ function giveBack(tokens: f64, fills: bool): f64 {
     if (opened != 0) return opened;
     const slot = slotAt(slotOf(entry, state));
     const isPending = isPromised(slot);
+    const isScheduled = hasSchedule(slot);
     writeCharge(indexOf(slot), chargedUsOf(slot));
     let moved = false;
     if (isPending && !fills) {
@@ -83,14 +87,13 @@ function giveBack(tokens: f64, fills: bool): f64 {
       moved = true;
     } else {
       moved = fillBy(slot, tokens, fills) || isPending;
-      const isScheduled = hasSchedule(slot);
-      if (isScheduled) copySchedule(slot);
-      if (isPending) thaw(slot, -Infinity);
-      writeLast(isPending ? instantUs : lastUsOf(slot));
-      signSpare(known, isScheduled);
+      if (isPending) forget(slot, instantUs);
+      else if (isScheduled) copySchedule(slot);
+      writeLast(isPending ? -Infinity : lastUsOf(slot));
+      signSpare(known, isScheduled || isPending);
     }
     if (moved ? replace(entry, state) : load64(entry + STATE) == state) {
-      return moved && isPending ? 1 : 0;
+      return moved && (isPending || fills) ? 1 : 0;
     }
   }
 }
@@ -169,10 +172,10 @@ export function cancel(
   }
   writeCharge(indexOf(slot) - unitsOf(tokens), chargedUsOf(slot));
   const last = lastUsOf(slot) - moved;
-  writeLast(last);
+  // A pause ends for the contents when nothing is promised any more.
+  writeLast(last > presentOf(slot, -Infinity) ? last : -Infinity);
   const isScheduled = hasSchedule(slot);
   if (isScheduled) copySchedule(slot);
-  thaw(slot, last);
   signSpare(limits, isScheduled);
   return end(replace(at, state) ? 1 : AGAIN);
 }

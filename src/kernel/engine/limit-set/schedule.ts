@@ -5,6 +5,7 @@ import {
   MAX_SPAN_TICKS,
   SCHEDULE_anchor,
   SCHEDULE_atUs,
+  SCHEDULE_forgotten,
   SCHEDULE_lowered,
   SCHEDULE_slope,
   SCHEDULE_upTo,
@@ -63,6 +64,9 @@ import {
 //     limit holds anything at the end.
 // docs/algorithms-limit-sets.md proves that each keeps the bound of every limit. A pause freezes the
 // schedule at an instant: its distances stay, and nothing more of it is due.
+//
+// A reset forgets what is promised: no limit counts it, and nobody queues behind it. The schedule
+// keeps its instants, so a pause stops it, and until it is due, changes only stretch.
 
 // A schedule, as read from a slot.
 let atUs: f64 = 0;
@@ -73,6 +77,8 @@ let anchor: i32 = 0;
 let frozen: bool = false;
 /** Whole tokens by which bursts were lowered since one of the pending promises may have been made. */
 let lowered: i32 = 0;
+/** The virtual instant of the last forgotten promise; -Infinity if none is. */
+let forgotten: f64 = -Infinity;
 
 function read(slot: usize): void {
   const at = scheduleAt(slot);
@@ -84,6 +90,7 @@ function read(slot: usize): void {
   const rest = load32(at + SCHEDULE_lowered);
   frozen = rest < 0;
   lowered = rest & i32.MAX_VALUE;
+  forgotten = peekF64(at + SCHEDULE_forgotten);
 }
 
 /** Starts a schedule at an instant, if the slot has none, in which virtual instants are real. */
@@ -99,6 +106,7 @@ function readOrStart(slot: usize, nowUs: f64): void {
   anchor = 0;
   frozen = false;
   lowered = 0;
+  forgotten = -Infinity;
 }
 
 /** Sets an anchor, from which the last promise so far has the virtual instant 0. */
@@ -108,24 +116,43 @@ function begin(slot: usize, us: f64, pending: f64, next: f64): void {
   slope = next;
   upTo = indexOf(slot);
   anchor = known;
+  frozen = isPaused;
   lowered = 0;
+  forgotten = -Infinity;
 }
 
 function write(): void {
-  writeSchedule(atUs, virtualAt, slope, upTo, anchor, lowered, frozen);
+  writeSchedule(atUs, virtualAt, slope, upTo, anchor, lowered, frozen, forgotten);
 }
 
 function virtualOf(us: f64): f64 {
   return virtualAt + (us - atUs) / slope;
 }
 
-/** The instant at which a slot's schedule stands still, or `nowUs` if it does not. */
+/** Lets the schedule go on from an instant, at which the limits of the slot are in force. */
+function moveTo(us: f64): void {
+  if (!frozen) virtualAt = virtualOf(us);
+  atUs = us;
+  frozen = isPaused;
+}
+
+/** The instant at which a slot's contents stand still, or `nowUs` if they do not. */
 export function presentOf(slot: usize, nowUs: f64): f64 {
   return isFrozen(slot) ? peekF64(scheduleAt(slot) + SCHEDULE_atUs) : nowUs;
 }
 
+/** Whether a pause has stopped tokens that are promised and not forgotten. */
 export function isFrozen(slot: usize): bool {
+  return isStopped(slot) && lastUsOf(slot) != -Infinity;
+}
+
+function isStopped(slot: usize): bool {
   return hasSchedule(slot) && load32(scheduleAt(slot) + SCHEDULE_lowered) < 0;
+}
+
+/** Whether tokens are promised for later than an instant, and not forgotten. */
+export function isPending(slot: usize, us: f64): bool {
+  return lastUsOf(slot) > us || isFrozen(slot);
 }
 
 // The last promise: its virtual instant, and the anchor of its schedule.
@@ -150,12 +177,8 @@ export function promise(slot: usize, us: f64, nowUs: f64): bool {
   promisedAnchor = 0;
   if (!freezes && !hasSchedule(slot)) return false;
   readOrStart(slot, nowUs);
-  if (!frozen && lastUsOf(slot) <= nowUs) lowered = 0;
-  if (freezes) {
-    virtualAt = virtualOf(nowUs);
-    atUs = nowUs;
-    frozen = true;
-  }
+  if (!isPending(slot, nowUs)) lowered = 0;
+  if (freezes) moveTo(nowUs);
   promisedAt = virtualOf(us);
   promisedAnchor = anchor;
   write();
@@ -170,7 +193,11 @@ export function dueIn(slot: usize, index: i64, virtual: f64, itsAnchor: i32): f6
   isPast = false;
   if (!hasSchedule(slot)) return virtual;
   read(slot);
-  const rest = itsAnchor == anchor ? virtual - virtualAt : tokensBefore(index) - virtualAt;
+  return dueAt(itsAnchor == anchor ? virtual : tokensBefore(index));
+}
+
+function dueAt(virtual: f64): f64 {
+  const rest = virtual - virtualAt;
   isPast = !(rest > 0);
   if (isPast) return atUs;
   return frozen ? Infinity : atUs + rest * slope;
@@ -195,12 +222,19 @@ export function bringForward(slot: usize, nowUs: f64, tokens: f64): f64 {
   return shift;
 }
 
-/** Ends the pause of the spare slot's schedule, a copy of `slot`'s, if nothing is promised any more. */
-export function thaw(slot: usize, lastUs: f64): void {
-  if (!isFrozen(slot) || lastUs > presentOf(slot, 0)) return;
-  read(slot);
-  frozen = false;
+/** Forgets all promises, and writes the schedule, which keeps them, into the spare slot. */
+export function forget(slot: usize, nowUs: f64): void {
+  readOrStart(slot, nowUs);
+  forgotten = max(forgotten, virtualOf(lastUsOf(slot)));
   write();
+}
+
+/** When the last forgotten promise is due: -Infinity if that is past, Infinity during a pause. */
+export function forgottenUs(slot: usize): f64 {
+  if (!hasSchedule(slot)) return -Infinity;
+  read(slot);
+  const due = dueAt(forgotten);
+  return isPast ? -Infinity : due;
 }
 
 // A change of the limits.
@@ -236,13 +270,13 @@ export function convert(slot: usize): void {
   const changedUs = max(originOf(live), chargedUsOf(slot));
   const isScheduled = hasSchedule(slot);
   writeCharge(indexOf(slot), changedUs);
-  if (isFrozen(slot) || lastUsOf(slot) > changedUs) {
+  if (isPending(slot, changedUs)) {
     readOrStart(slot, changedUs);
     reschedule(slot, old, changedUs);
     signSpare(known, true);
     return;
   }
-  writeLast(lastUsOf(slot));
+  writeLast(-Infinity);
   for (let i = 0; i < count; i++) {
     const from = limitIn(old, i);
     const to = limitIn(live, i);
@@ -251,9 +285,12 @@ export function convert(slot: usize): void {
     writeI64(zeroTimeAt(spareAt, i), tickOf(to, changedUs) - held);
   }
   if (isScheduled) {
-    // All promises were due. A new anchor keeps slopes from multiplying.
     read(slot);
-    begin(slot, changedUs, 0, 1);
+    moveTo(changedUs);
+    const stretch = stretchFrom(old);
+    // If all promises were due, a new anchor keeps slopes from multiplying.
+    if (forgotten > virtualAt && stretch > 0 && !isCoarse(stretch)) slope *= stretch;
+    else begin(slot, changedUs, 0, 1);
     write();
   }
   signSpare(known, isScheduled);
@@ -272,11 +309,30 @@ function heldAtLast(slot: usize, i: i32, old: usize, presentUs: f64, left: f64):
   return min(capOf(from), last - peek64(zeroTimeAt(slot, i)));
 }
 
-/** Takes the earlier of the two schedules. Precondition: the slot's own was read. */
+/** The largest old rate / new rate: 0 if all limits become unlimited, Infinity if one was. */
+function stretchFrom(old: usize): f64 {
+  let stretch: f64 = 0;
+  for (let i = 0; i < count; i++) {
+    const from = limitIn(old, i);
+    const to = limitIn(live, i);
+    if (priceOf(from) != 0) stretch = max(stretch, flowOf(from) / flowOf(to));
+    else if (priceOf(to) != 0) return Infinity;
+  }
+  return stretch;
+}
+
+function isCoarse(stretch: f64): bool {
+  return !(abs(virtualAt) * slope * stretch <= COARSEST);
+}
+
+/**
+ * Takes the earlier of the two schedules, or the stretch while forgotten promises are not due.
+ * Precondition: the slot's own was read.
+ */
 function reschedule(slot: usize, old: usize, changedUs: f64): void {
   const presentUs = frozen ? atUs : changedUs;
   const left = max<f64>(lastUsOf(slot) - presentUs, 0);
-  let stretch: f64 = 0;
+  const stretch = stretchFrom(old);
   let pending: f64 = Infinity;
   let slowest: f64 = Infinity;
   let lower: f64 = 0;
@@ -284,23 +340,19 @@ function reschedule(slot: usize, old: usize, changedUs: f64): void {
     const from = limitIn(old, i);
     const to = limitIn(live, i);
     slowest = min(slowest, flowOf(to));
-    if (priceOf(from) == 0) {
-      if (priceOf(to) != 0) stretch = Infinity;
-      continue;
-    }
+    if (priceOf(from) == 0) continue;
     const held = (heldAtLast(slot, i, old, presentUs, left) as f64) / (priceOf(from) as f64);
     pending = min(pending, (flowOf(from) * left) / 1e6 + burstOf(from) - held);
     if (priceOf(to) != 0) lower = max(lower, burstOf(from) - burstOf(to));
-    stretch = max(stretch, flowOf(from) / flowOf(to));
   }
   // A clock set back may find promises of an unlimited set: all are due.
   pending = pending == Infinity ? 0 : pending + (lowered as f64);
-  virtualAt = virtualOf(presentUs);
+  moveTo(changedUs);
   // At most the tokens that the last restart has not granted yet, if it has not granted all.
   if (anchor != 0 && virtualAt < 0) pending = min(pending, tokensBefore(indexOf(slot)) - virtualAt);
   const perToken = 1e6 / slowest;
-  const isCoarse = abs(virtualAt) * slope * stretch > COARSEST;
-  const restarts = isCoarse || !(left * stretch <= pending * perToken);
+  const isSooner = !(left * stretch <= pending * perToken) && !(forgotten > virtualAt);
+  const restarts = isCoarse(stretch) || isSooner;
   const span = restarts ? pending * perToken : left * stretch;
   // What is not counted is taken from the limits.
   const counted = min<f64>(ceil(lower), (i32.MAX_VALUE - lowered) as f64);
@@ -313,9 +365,7 @@ function reschedule(slot: usize, old: usize, changedUs: f64): void {
   }
   if (restarts) begin(slot, changedUs, pending, perToken);
   else if (stretch > 0) slope *= stretch;
-  else virtualAt += left / slope; // without limits, all promises are due
-  atUs = changedUs;
-  frozen = isPaused;
+  else virtualAt = max(virtualAt + left / slope, forgotten); // without limits, all are due
   writeLast(changedUs + span);
   write();
 }

@@ -5,6 +5,7 @@ import {
   LIVE,
   SCHEDULE_anchor,
   SCHEDULE_atUs,
+  SCHEDULE_forgotten,
   SCHEDULE_slope,
   SCHEDULE_upTo,
   SCHEDULE_virtualAt,
@@ -234,6 +235,7 @@ export function copySchedule(slot: usize): void {
   writeI64(to + SCHEDULE_slope, peek64(from + SCHEDULE_slope));
   writeI64(to + SCHEDULE_upTo, peek64(from + SCHEDULE_upTo));
   writeI64(to + SCHEDULE_anchor, peek64(from + SCHEDULE_anchor));
+  writeI64(to + SCHEDULE_forgotten, peek64(from + SCHEDULE_forgotten));
 }
 
 /** Writes the spare slot's schedule. The sign of `lowered` says whether it is frozen. */
@@ -245,6 +247,7 @@ export function writeSchedule(
   anchor: i32,
   lowered: i32,
   isFrozen: bool,
+  forgotten: f64,
 ): void {
   const to = scheduleAt(spareAt);
   writeF64(to + SCHEDULE_atUs, atUs);
@@ -252,6 +255,7 @@ export function writeSchedule(
   writeF64(to + SCHEDULE_slope, slope);
   writeI64(to + SCHEDULE_upTo, upTo);
   writeI64(to + SCHEDULE_anchor, joined(anchor, isFrozen ? lowered | i32.MIN_VALUE : lowered));
+  writeF64(to + SCHEDULE_forgotten, forgotten);
 }
 
 /** A zero-time of the spare slot. */
