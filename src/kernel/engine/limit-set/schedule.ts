@@ -109,9 +109,11 @@ function readOrStart(slot: usize, nowUs: f64): void {
   forgotten = -Infinity;
 }
 
-/** Sets an anchor, from which the last promise so far has the virtual instant 0. */
-function begin(slot: usize, us: f64, pending: f64, next: f64): void {
-  atUs = us;
+/**
+ * Sets an anchor, from which the last promise so far has the virtual instant 0. Precondition: the
+ * schedule was moved to the instant of the anchor.
+ */
+function begin(slot: usize, pending: f64, next: f64): void {
   virtualAt = -pending;
   slope = next;
   upTo = indexOf(slot);
@@ -290,7 +292,7 @@ export function convert(slot: usize): void {
     const stretch = stretchFrom(old);
     // If all promises were due, a new anchor keeps slopes from multiplying.
     if (forgotten > virtualAt && stretch > 0 && !isCoarse(stretch)) slope *= stretch;
-    else begin(slot, changedUs, 0, 1);
+    else begin(slot, 0, 1);
     write();
   }
   signSpare(known, isScheduled);
@@ -363,7 +365,7 @@ function reschedule(slot: usize, old: usize, changedUs: f64): void {
     const zeroTime = movedTo(held, limitIn(old, i), to, span, restarts, counted);
     writeI64(zeroTimeAt(spareAt, i), tickOf(to, changedUs) + zeroTime);
   }
-  if (restarts) begin(slot, changedUs, pending, perToken);
+  if (restarts) begin(slot, pending, perToken);
   else if (stretch > 0) slope *= stretch;
   else virtualAt = max(virtualAt + left / slope, forgotten); // without limits, all are due
   writeLast(changedUs + span);
