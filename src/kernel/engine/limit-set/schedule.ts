@@ -118,7 +118,6 @@ function begin(slot: usize, pending: f64, next: f64): void {
   slope = next;
   upTo = indexOf(slot);
   anchor = known;
-  frozen = isPaused;
   lowered = 0;
   forgotten = -Infinity;
 }
