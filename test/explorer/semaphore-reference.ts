@@ -51,6 +51,7 @@ export function reference(setup: string): Reference {
           return semaphore.isGranted(last);
         },
         granted: () => last !== undefined && semaphore.isGranted(last),
+        vacated: () => last !== undefined && !semaphore.all.includes(last),
         leave: () => last !== undefined && semaphore.leave(last),
         release: () => last !== undefined && semaphore.release(last),
         change: (permits = 1) => semaphore.change(permits),

@@ -88,6 +88,7 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
       return host.isGranted(last);
     },
     granted: () => last !== undefined && host.isGranted(last),
+    vacated: () => last !== undefined && host.isVacated(last),
     leave: () => last !== undefined && host.leave(last),
     release: () => last !== undefined && host.release(last),
     change(permits = 1) {

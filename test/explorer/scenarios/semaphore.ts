@@ -89,6 +89,11 @@ export function semaphores(): Shared[] {
     })),
     ...looks,
     {
+      ...due,
+      name: 'vacated or not, beside expire',
+      threads: [[permit, ['vacated'], release, ['vacated']], [['expire']]],
+    },
+    {
       ...free,
       name: 'take and release, twice',
       threads: [

@@ -57,7 +57,7 @@ export function semaphoreScene(recorder: Recorder, random: Random, calls: number
       case 8:
         return (semaphore) => waiter && semaphore.leave(waiter);
       case 9:
-        return (semaphore) => waiter && semaphore.isGranted(waiter);
+        return (semaphore) => waiter && [semaphore.isGranted(waiter), semaphore.isVacated(waiter)];
       case 10: {
         const to = random.pick([0, 1, 2, permits, maxPermits]);
         return (semaphore) => semaphore.change(to);
