@@ -184,10 +184,16 @@ export class LimitSetOracle extends Calls<Promised> {
     this.#chargedUs = max(this.#chargedUs, this.now);
   }
 
-  /** Fills every limit. What is promised keeps its instants, but no limit counts it any more. */
+  /**
+   * Fills every limit. What is promised keeps its instants, but no limit counts it any more. The
+   * admission before it is then no longer the latest.
+   */
   reset(): void {
     const isPending = this.#isPendingAt(this.now);
-    this.#all = this.#all.map((one, i) => this.#filled(one, i));
+    const before = this.#all;
+    this.#all = before.map((one, i) => this.#filled(one, i));
+    const isSame = this.#all.every(({ zero }, i) => zero.compare(before[i]?.zero ?? ZERO) === 0);
+    if (isPending || !isSame) this.#index = this.#index.plus(Rational.of(1).over(UNITS));
     if (!isPending || this.#lastUs === undefined) return;
     this.#start(this.now).forget(this.#lastUs);
     this.#lastUs = undefined;
@@ -319,13 +325,14 @@ export class LimitSetOracle extends Calls<Promised> {
     this.#version++;
     const isPaused = next.some((one) => one.isPaused);
     const stretch = old.map(({ flow }, i) => flow.over(next[i]?.flow ?? ZERO)).reduce(max);
+    const slowest = slowestOf(next);
     if (!isPending) {
       this.#lastUs = undefined;
       this.#all = next.map((one, i) => one.withZero(ZERO.minus(one.burst.min(held[i] ?? ZERO))));
       const schedule = this.#schedule;
       if (schedule === undefined) return;
       schedule.moveTo(now, isPaused);
-      if (schedule.isKept) schedule.stretchBy(stretch);
+      if (schedule.isKept) schedule.stretchBy(slowestOf(old).over(slowest));
       // Otherwise a restart of nothing.
       else this.#schedule = new Schedule(now, ZERO, this.#index, this.#version, isPaused);
       this.#movePromised(true);
@@ -343,8 +350,7 @@ export class LimitSetOracle extends Calls<Promised> {
     const lowered = old.map(({ limit }, i) => limit.burst - (limits[i]?.burst ?? 0));
     const { span, restarts, isExact } = schedule.change({
       ...{ now, left, most, index: this.#index, version: this.#version, isPaused, stretch },
-      lowered: Math.ceil(Math.max(0, ...lowered)),
-      slowest: next.map(({ flow }) => flow).reduce((one, other) => one.min(other)),
+      ...{ lowered: Math.ceil(Math.max(0, ...lowered)), slowest },
     });
     this.isExact &&= isExact;
     this.#lastUs = now.plus(span);
@@ -355,6 +361,10 @@ export class LimitSetOracle extends Calls<Promised> {
     });
     this.#movePromised(true);
   }
+}
+
+function slowestOf(limits: readonly Contents[]): Rational {
+  return limits.map(({ flow }) => flow).reduce((one, other) => one.min(other));
 }
 
 function longest(waits: readonly (Rational | undefined)[]): Rational | undefined {

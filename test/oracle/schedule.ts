@@ -104,7 +104,8 @@ export class Schedule {
     // Beyond this, the engine restarts: see src/kernel/engine/limit-set/schedule.ts.
     const coarse = this.virtualAt.abs().times(this.#slope).times(stretch);
     const isExact = !isAfter(coarse, COARSEST);
-    const restarts = !this.isKept && isAfter(left.times(stretch), pending.over(slowest));
+    const mayRestart = !(isPaused && this.isKept);
+    const restarts = mayRestart && isAfter(left.times(stretch), pending.over(slowest));
     this.lowered += lowered;
     if (restarts) {
       this.#slope = Rational.of(1).over(slowest);

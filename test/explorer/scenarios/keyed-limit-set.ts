@@ -97,6 +97,19 @@ export function keyedLimitSets(): Shared[] {
       instead: { acquire: 'acquire without a place' },
       threads: [[['acquire', 1, 1]], [['acquire', 2, 1]]] satisfies Operation[][],
     })),
+    {
+      ...base,
+      name: 'borrow, and see when it is due after reset, beside reset and take',
+      setup: 'keyed-limit-set refuse 1 1!',
+      threads: [
+        [
+          ['acquire', 1, 3, 1e9],
+          ['reset', 1],
+          ['due', 1],
+        ],
+        [['reset', 1], take1],
+      ],
+    },
     ...changes.flatMap((change) => [
       {
         ...base,

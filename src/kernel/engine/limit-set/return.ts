@@ -78,7 +78,8 @@ function giveBack(tokens: f64, fills: bool): f64 {
     const slot = slotAt(slotOf(entry, state));
     const isPending = isPromised(slot);
     const isScheduled = hasSchedule(slot);
-    writeCharge(indexOf(slot), chargedUsOf(slot));
+    // After a reset, the admission before it is no longer the latest: its tokens are back already.
+    writeCharge(indexOf(slot) + (fills ? 1 : 0), chargedUsOf(slot));
     let moved = false;
     if (isPending && !fills) {
       // During a pause, nothing of the schedule has an instant that could move.

@@ -66,7 +66,7 @@ import {
 // schedule at an instant: its distances stay, and nothing more of it is due.
 //
 // A reset forgets what is promised: no limit counts it, and nobody queues behind it. The schedule
-// keeps its instants, so a pause stops it, and until it is due, changes only stretch.
+// keeps its instants, so a pause stops it, and a pause only stretches until it is due.
 
 // A schedule, as read from a slot.
 let atUs: f64 = 0;
@@ -288,7 +288,9 @@ export function convert(slot: usize): void {
   if (isScheduled) {
     read(slot);
     moveTo(changedUs);
-    const stretch = stretchFrom(old);
+    // No bound depends on forgotten promises. The largest old rate / new rate would multiply without
+    // end if limits took turns in being the slowest.
+    const stretch = slowestOf(old) / slowestOf(live);
     // If all promises were due, a new anchor keeps slopes from multiplying.
     if (forgotten > virtualAt && stretch > 0 && !isCoarse(stretch)) slope *= stretch;
     else begin(slot, 0, 1);
@@ -322,25 +324,29 @@ function stretchFrom(old: usize): f64 {
   return stretch;
 }
 
+function slowestOf(record: usize): f64 {
+  let slowest: f64 = Infinity;
+  for (let i = 0; i < count; i++) slowest = min(slowest, flowOf(limitIn(record, i)));
+  return slowest;
+}
+
 function isCoarse(stretch: f64): bool {
   return !(abs(virtualAt) * slope * stretch <= COARSEST);
 }
 
 /**
- * Takes the earlier of the two schedules, or the stretch while forgotten promises are not due.
- * Precondition: the slot's own was read.
+ * Takes the earlier of the two schedules, but not a restart that could make forgotten promises due
+ * during a pause. Precondition: the slot's own was read.
  */
 function reschedule(slot: usize, old: usize, changedUs: f64): void {
   const presentUs = frozen ? atUs : changedUs;
   const left = max<f64>(lastUsOf(slot) - presentUs, 0);
   const stretch = stretchFrom(old);
   let pending: f64 = Infinity;
-  let slowest: f64 = Infinity;
   let lower: f64 = 0;
   for (let i = 0; i < count; i++) {
     const from = limitIn(old, i);
     const to = limitIn(live, i);
-    slowest = min(slowest, flowOf(to));
     if (priceOf(from) == 0) continue;
     const held = (heldAtLast(slot, i, old, presentUs, left) as f64) / (priceOf(from) as f64);
     pending = min(pending, (flowOf(from) * left) / 1e6 + burstOf(from) - held);
@@ -351,9 +357,9 @@ function reschedule(slot: usize, old: usize, changedUs: f64): void {
   moveTo(changedUs);
   // At most the tokens that the last restart has not granted yet, if it has not granted all.
   if (anchor != 0 && virtualAt < 0) pending = min(pending, tokensBefore(indexOf(slot)) - virtualAt);
-  const perToken = 1e6 / slowest;
-  const isSooner = !(left * stretch <= pending * perToken) && !(forgotten > virtualAt);
-  const restarts = isCoarse(stretch) || isSooner;
+  const perToken = 1e6 / slowestOf(live);
+  const isSooner = !(left * stretch <= pending * perToken);
+  const restarts = isCoarse(stretch) || (isSooner && !(isPaused && forgotten > virtualAt));
   const span = restarts ? pending * perToken : left * stretch;
   // What is not counted is taken from the limits.
   const counted = min<f64>(ceil(lower), (i32.MAX_VALUE - lowered) as f64);
