@@ -71,6 +71,18 @@ export function keyedLimitSets(): Shared[] {
     },
     {
       ...base,
+      name: 'drain, beside a reset and a key that takes the entry',
+      setup: 'keyed-limit-set refuse 2 1!',
+      threads: [
+        [['drain', 1, 3]],
+        [
+          ['reset', 1],
+          ['acquire', 2, 2],
+        ],
+      ],
+    },
+    {
+      ...base,
       name: 'insert one key and cancel, beside insert it',
       setup: 'keyed-limit-set refuse 1',
       threads: [[take1, ['cancel', 1]], [take1]],

@@ -125,6 +125,18 @@ function tierChanges(): Shared[] {
         },
       ]),
     ),
+    ...[0, 1].flatMap((tier) => [
+      {
+        ...base,
+        name: `block a key, and give back under limit ${tier} on another thread`,
+        threads: [[['block', 1, 1_000_000]], [['refund', 100 * tier + 1, 1]]] as Operation[][],
+      },
+      {
+        ...base,
+        name: `block a key, and take under limit ${tier} on another thread`,
+        threads: [[['block', 1, 1_000_000]], [['acquire', 100 * tier + 1, 1]]] as Operation[][],
+      },
+    ]),
     ...changes.map((change) => ({
       ...base,
       setup: 'tiers refuse 2 2!',
@@ -159,6 +171,57 @@ export function keyed(): Shared[] {
       setup: 'keyed refuse 1 3 4',
       threads: [[['acquire', 3, 2]], [take1, ['refund', 1, 2]]],
     },
+    {
+      ...keyed,
+      // Its own amount is not taken again: the reference knows an admission of a bucket that was full
+      // since, and is forgotten, if what it holds recurs.
+      name: 'take and cancel, beside a return, a key that takes the entry and another take',
+      setup: 'keyed refuse 2 1',
+      threads: [
+        [take1, ['cancel', 1]],
+        [
+          ['refund', 1, 2],
+          ['acquire', 2, 2],
+          ['acquire', 1, 3],
+        ],
+      ],
+    },
+    {
+      ...keyed,
+      name: 'insert a key, beside a block of it',
+      setup: 'keyed refuse 2',
+      threads: [[take1], [['block', 1, 1_000_000]]],
+    },
+    {
+      ...keyed,
+      name: 'take, beside a reset and a key that takes the entry',
+      setup: 'keyed refuse 2 1',
+      threads: [
+        [take1],
+        [
+          ['balance', 1],
+          ['reset', 1],
+          ['acquire', 2, 2],
+        ],
+      ],
+    },
+    ...(
+      [
+        ['drain', 1, 3],
+        ['block', 1, 1_000_000],
+      ] as const
+    ).map((call) => ({
+      ...keyed,
+      name: `${call[0]}, beside a reset and a key that takes the entry`,
+      setup: 'keyed refuse 2 1!',
+      threads: [
+        [call],
+        [
+          ['reset', 1],
+          ['acquire', 2, 2],
+        ],
+      ] as Operation[][],
+    })),
     {
       ...keyed,
       name: 'insert one key from two threads',

@@ -1,7 +1,7 @@
 import { exchange64, load64 } from '../accesses';
 import { unitsBefore, usOfUnits } from '../arithmetic';
 import { capTicks, fillAt, fillTicks, nearestTick, ticksPerToken } from '../bucket/limit';
-import { DAMAGED, LATER, LIVE, NEVER, NO_PLACE } from '../constants';
+import { DAMAGED, FREE, LATER, LIVE, NEVER, NO_PLACE, OWNERS } from '../constants';
 import { decision } from '../decision';
 import {
   BEATEN,
@@ -31,7 +31,18 @@ import {
   currentZeroTime,
   zeroTimeOf,
 } from './state';
-import { find, identityOf, isLive, NONE, seek, shared, STATE, tagOf, tagOfOwner } from './table';
+import {
+  find,
+  identityOf,
+  isLive,
+  NONE,
+  ownersSince,
+  seek,
+  shared,
+  STATE,
+  tagOf,
+  tagOfOwner,
+} from './table';
 import { beginExchanges, leaveEntry, leaveWord, failExchange } from '../results';
 
 // Charges a key's bucket, and creates it if the key has none.
@@ -40,8 +51,10 @@ import { beginExchanges, leaveEntry, leaveWord, failExchange } from '../results'
 const AGAIN: f64 = -6;
 /** Instead of a wait: the limits have changed, so compute the cost again. */
 export const STALE: f64 = -10;
-/** Matches any state. No bucket has this state. */
-export const ANY: i64 = 0;
+/** Matches any state, and a key without a bucket. No bucket has this state. */
+export const ANY: i64 = FREE;
+/** Matches a key without a bucket. */
+export const NO_BUCKET: i64 = 0;
 
 /** The cost has been compared with the most that a bucket may be charged. */
 const ANY_COST: i64 = i64.MAX_VALUE;
@@ -73,12 +86,14 @@ export function leaveHeld(ticks: i64): void {
 
 /**
  * Returns ticks to wait for a cost above 0, LATER, NEVER if it exceeds `most`, NO_PLACE, STALE or
- * DAMAGED. `only`: a state or ANY.
+ * DAMAGED. `only`: a state, NO_BUCKET or ANY.
  */
 export function chargeKey(cost: i64, maxWait: f64, only: i64, most: i64): f64 {
   if (cost > most) return isInForce() ? NEVER : STALE;
   while (true) {
     const entry = find();
+    // The bucket in that state was full since, and is gone.
+    if (entry == NONE && only != NO_BUCKET && only != ANY) return LATER;
     const wait =
       entry == NONE ? insert(cost, maxWait) : charge(entry, identityOf(entry), cost, maxWait, only);
     if (wait != AGAIN) return wait;
@@ -130,7 +145,8 @@ function charge(entry: usize, identity: i64, cost: i64, maxWait: f64, only: i64)
     const next = stateOf(zeroTime + added, tag);
     const seen = exchange64(entry + STATE, state, next);
     if (seen == state) {
-      if (identity != 0 && identityOf(entry) != identity) {
+      // An owner whose states have the same tag has come between only if as many have since.
+      if (identity != 0 && ownersSince(entry, identity) >= OWNERS) {
         // The entry was reclaimed, so this charged another key's bucket: undo it. If that bucket
         // was charged again since, its key loses the tokens, and no call is admitted for them.
         exchange64(entry + STATE, next, state);
@@ -189,15 +205,15 @@ export function zeroTimeAtFirstSight(): i64 {
   return restNow() + (min(missing, longestWait()) as i64);
 }
 
-/** The state that the last look found; ANY if the key has no bucket. */
-export let seenState: i64 = ANY;
+/** The state that the last look found, or NO_BUCKET. */
+export let seenState: i64 = NO_BUCKET;
 
 /** Reads the contents of the key's bucket without creating it: 0, NO_PLACE or STALE. */
 export function look(): f64 {
   while (true) {
     const entry = find();
     if (entry == NONE) {
-      seenState = ANY;
+      seenState = NO_BUCKET;
       if (hasRoom(unitsBefore(instantUs))) {
         const zeroTime = zeroTimeAtFirstSight();
         leaveHeld(nowTicks - zeroTime);

@@ -7,6 +7,7 @@ import {
   chargeKey,
   heldTicks,
   look,
+  NO_BUCKET,
   renew,
   seenState,
   STALE,
@@ -38,50 +39,46 @@ import { find, identityOf, isLive, isOwned, NONE, shared, STATE, tagOfOwner } fr
  */
 export function block(high: u32, low: u32, nowUs: f64, us: f64): f64 {
   const asked = tier;
-  let result: f64 = DAMAGED;
   for (let isSound = begin(high, low, nowUs); isSound; isSound = renew(nowUs)) {
-    // A block does not depend on limits. It keeps the tier, unless the bucket is unused.
-    const entry = find();
-    let state = entry == NONE ? 0 : load64(entry + STATE);
-    // After the state: its parity tells its record only to a call that knows the one in force.
-    if (!isInForce()) continue;
-    if (isLive(state) && !isUpToDate(state)) state = bringStateUp(entry + STATE, state);
-    if (isLive(state) && tierOf(state) != tier) {
-      useTier(tierOf(state));
-      isSound = renew(nowUs);
-      if (isSound && currentZeroTime(state) <= restNow()) {
-        useTier(asked);
-        isSound = renew(nowUs);
-      }
-      if (!isSound) break;
-    }
-    const answer = blockFor(us);
-    if (answer != STALE) {
-      result = answer;
-      break;
-    }
+    const answer = blockOnce(nowUs, us);
+    useTier(asked);
+    if (answer != STALE) return answer;
   }
-  useTier(asked);
-  return result;
+  return DAMAGED;
 }
 
-function blockFor(us: f64): f64 {
-  if (ticksPerToken == 0) return isInForce() ? NO_PLACE : STALE;
+/** 0, NO_PLACE, DAMAGED, or STALE if the limits or the bucket have changed. */
+function blockOnce(nowUs: f64, us: f64): f64 {
+  // A block does not depend on limits. It keeps the tier, unless the bucket is unused.
+  const asked = tier;
+  const entry = find();
+  let state = entry == NONE ? NO_BUCKET : load64(entry + STATE);
+  // After the state: its parity tells its record only to a call that knows the one in force.
+  if (!isInForce()) return STALE;
+  if (isLive(state) && !isUpToDate(state)) state = bringStateUp(entry + STATE, state);
+  if (isLive(state) && tierOf(state) != asked) {
+    useTier(tierOf(state));
+    if (!renew(nowUs)) return DAMAGED;
+    if (currentZeroTime(state) <= restNow()) {
+      useTier(asked);
+      if (!renew(nowUs)) return DAMAGED;
+    }
+  }
   // In windows, the last one is used up for every tier.
   useWholeFill();
   setInstant(instantUs);
+  const looked = look();
+  if (looked != 0) return looked;
+  // Only from the state that has told the tier, so that a debt added by another thread is not added
+  // to this.
+  if (seenState != state) return STALE;
+  if (ticksPerToken == 0) return NO_PLACE;
   const span = sinceFill + round(us * ticksPerMicro);
-  const ticks = costOfSpan(min(span, longestWait()) as i64);
-  while (true) {
-    const looked = look();
-    if (looked != 0) return looked;
-    const cost = ticks + heldBefore(heldTicks);
-    if (cost <= 0) return 0;
-    // Only from the state seen, so that a debt added by another thread is not added to this. The
-    // span bounds the wait, so LATER means that the state has changed.
-    const wait = chargeKey(cost, Infinity, seenState, cost);
-    if (wait != LATER) return min<f64>(wait, 0);
-  }
+  const cost = costOfSpan(min(span, longestWait()) as i64) + heldBefore(heldTicks);
+  if (cost <= 0) return 0;
+  const wait = chargeKey(cost, Infinity, state, cost);
+  // The span bounds the wait, so LATER means that the state has changed.
+  return wait == LATER ? STALE : min<f64>(wait, 0);
 }
 
 // Moves a key's zero-time back: returned tokens, and cancelled admissions.

@@ -161,6 +161,11 @@ export function identityOf(entry: usize): i64 {
   return (identity & ~VERSION_MASK) == fingerprint ? identity : 0;
 }
 
+/** How many publications an entry has had since the one of this identity, modulo their number. */
+export function ownersSince(entry: usize, identity: i64): i64 {
+  return (load64(entry + IDENTITY) - identity) & VERSION_MASK;
+}
+
 /** Whether an entry still has the owner with this identity, for any key. */
 export function isOwned(entry: usize, identity: i64): bool {
   return load64(entry + IDENTITY) == identity;

@@ -100,6 +100,8 @@ export function chargeKey(n: f64, mayExceed: bool, only: i64): f64 {
   while (true) {
     if (!mayExceed && n > leastBurst && exceeds(n)) return NEVER;
     const entry = ownEntry();
+    // The bucket in that state was full since, and is gone.
+    if (entry == NONE && only != ANY) return LATER;
     const wait = entry == NONE ? insert() : charge(entry, only);
     if (wait != AGAIN) return wait;
     if (!learn()) return DAMAGED;
