@@ -212,14 +212,26 @@ describe.each(Object.entries(FRAMEWORKS))('with %s', (name, serve) => {
     [{ limiter: bucketOf(1), headers: 1 }, 'headers must be a boolean, got 1'],
     [{ limiter: bucketOf(1), policy: '' }, 'policy must be a string of printable ASCII, got ""'],
     [{ limiter: bucketOf(1), policy: [''] }, 'policy must be a string of printable ASCII'],
-    [{ limiter: bucketOf(1), policy: ['a', 'b'] }, 'policy must be an array of 1, got 2'],
-    [{ limiter: bucketOf(1), windowMs: [1, 2] }, 'windowMs must be an array of 1, got 2'],
-    [{ limiter: WINDOW, policy: ['a', 'b'] }, 'policy must be an array of 1, got 2'],
-    [{ limiter: TWO_LIMITS, policy: ['a'] }, 'policy must be an array of 2, got 1'],
+    [
+      { limiter: bucketOf(1), policy: ['a', 'b'] },
+      'policy must be an array of 1, one for each limit, got 2',
+    ],
+    [
+      { limiter: bucketOf(1), windowMs: [1, 2] },
+      'windowMs must be an array of 1, one for each limit, got 2',
+    ],
+    [
+      { limiter: WINDOW, policy: ['a', 'b'] },
+      'policy must be an array of 1, one for each limit, got 2',
+    ],
+    [
+      { limiter: TWO_LIMITS, policy: ['a'] },
+      'policy must be an array of 2, one for each limit, got 1',
+    ],
     [{ limiter: bucketOf(1), windowMs: [0] }, 'windowMs must be a number greater than 0, got 0'],
     [
       { limiter: bucketOf(1), policy: ['a'], windowMs: [1, 2] },
-      'windowMs must be an array of 1, got 2',
+      'windowMs must be an array of 1, one for each limit, got 2',
     ],
     [{ limiter: bucketOf(1), onlimit: () => 1 }, 'has no option "onlimit"; did you mean onLimit?'],
   ];
