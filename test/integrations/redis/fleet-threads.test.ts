@@ -13,7 +13,7 @@ const THREADS = 4;
 const LEAST_PURCHASES = part(100, 20);
 const MOST_STEPS = 100_000;
 
-/** Lets threads spend one stock until there were many purchases and a lost race. */
+/** Lets threads spend one stock until there were many purchases and a failed exchange. */
 async function contend(call: FleetSpendJob['call'], n: number) {
   const isKept = call !== 'take and return';
   // Returned tokens are lost if the stock is full, so use a stock that never fills.
@@ -32,7 +32,7 @@ async function contend(call: FleetSpendJob['call'], n: number) {
     process.stats().purchases < leastPurchases || races() === 0 || !isServed();
     steps++
   ) {
-    expect(steps, 'steps without a lost race').toBeLessThan(MOST_STEPS);
+    expect(steps, 'steps without a failed exchange').toBeLessThan(MOST_STEPS);
     await fleet.pass(1);
   }
   Atomics.store(new Int32Array(stop), 0, 1);
