@@ -267,7 +267,7 @@ export class TableKey {
     return this.seek().block(this.table.clock.now(), ms * 1000);
   }
 
-  /** Fills the key's bucket, or empties its window, and wakes whoever that may serve. */
+  /** Fills the key's bucket, or empties its window, and wakes the callers that it may serve. */
   reset(): void {
     if (this.seek().reset(this.table.clock.now())) announce(this.table);
   }

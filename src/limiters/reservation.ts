@@ -62,10 +62,11 @@ export class Reservation implements Grant {
 
   /**
    * Puts the tokens back, up to {@link dueUs}, if no other call has taken any since, and neither the
-   * limit has changed nor the key been reset. Returns whether it did. Otherwise the tokens lapse, because later reservations
-   * assume that they were used. Only the first call can return true. Tokens that others have returned
-   * since do not matter to a limit set; a bucket with one limit then returns false if the tokens of
-   * this reservation were available at once, and a key's with one limit always.
+   * limit has changed nor the key been reset. Returns whether it did. Otherwise the tokens lapse,
+   * because later reservations assume that they were used. Only the first call can return true.
+   * Tokens that others have returned since do not matter to a limit set; a bucket with one limit then
+   * returns false if the tokens of this reservation were available at once, and a key's with one
+   * limit always.
    *
    * After `dueUs` it does nothing and returns false: you may have acted. If you have not, return the
    * tokens with `returnTokens`. Tokens that were available at once are due at once.

@@ -145,7 +145,7 @@ describe.each(['wasm', 'atomics'] as const)('a key that is reset, in %s', (kerne
     const served: number[] = [];
     const waits = [0, 1, 2].map((i) => table.wait('ann', 4).then(() => served.push(i)));
     const pass = async (ms: number) => {
-      // Whoever is awake looks before the clock moves.
+      // Callers that were woken look before the clock moves.
       await settled(20);
       clock.advance(ms);
       await settled(20);

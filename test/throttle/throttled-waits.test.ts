@@ -116,7 +116,7 @@ it('overtakes no waiting call, even if tokens are available', async () => {
 });
 
 it.each(['limiter', 'semaphore', 'both'] as const)(
-  'each call sees the AsyncLocalStorage of its caller, whoever lets it start (%s)',
+  'each call sees the AsyncLocalStorage of its own caller (%s)',
   async (bounds) => {
     const storage = new AsyncLocalStorage<string>();
     const limiter = TokenBucket.create({ rate: 200, burst: 1 });

@@ -102,8 +102,8 @@ export interface DriveOptions<Data = unknown> {
   readonly timeoutMs?: number;
   /**
    * Maximum number of a task's calls in flight per thread, from 1 to 1,000,000. Further calls wait,
-   * and their latency counts. Default: 1,000. With `rate: Infinity`, the number of calls that each thread keeps in
-   * flight if the task is asynchronous; default: 1.
+   * and their latency counts. Default: 1,000. With `rate: Infinity`, the number of calls that each
+   * thread keeps in flight if the task is asynchronous; default: 1.
    */
   readonly concurrency?: number;
   /** With `rate: Infinity`: number of rounds, from 1 to 1,000. Default: 5. */

@@ -95,10 +95,7 @@ function read(slot: usize): void {
 
 /** Starts a schedule at an instant, if the slot has none, in which virtual instants are real. */
 function readOrStart(slot: usize, nowUs: f64): void {
-  if (hasSchedule(slot)) {
-    read(slot);
-    return;
-  }
+  if (hasSchedule(slot)) return read(slot);
   atUs = nowUs;
   virtualAt = nowUs;
   slope = 1;
@@ -144,11 +141,8 @@ export function presentOf(slot: usize, nowUs: f64): f64 {
 
 /** Whether a pause has stopped tokens that are promised and not forgotten. */
 export function isFrozen(slot: usize): bool {
-  return isStopped(slot) && lastUsOf(slot) != -Infinity;
-}
-
-function isStopped(slot: usize): bool {
-  return hasSchedule(slot) && load32(scheduleAt(slot) + SCHEDULE_lowered) < 0;
+  const isStopped = hasSchedule(slot) && load32(scheduleAt(slot) + SCHEDULE_lowered) < 0;
+  return isStopped && lastUsOf(slot) != -Infinity;
 }
 
 /** Whether tokens are promised for later than an instant, and not forgotten. */
@@ -198,10 +192,9 @@ export function dueIn(slot: usize, index: i64, virtual: f64, itsAnchor: i32): f6
 }
 
 function dueAt(virtual: f64): f64 {
-  const rest = virtual - virtualAt;
-  isPast = !(rest > 0);
+  isPast = !(virtual > virtualAt);
   if (isPast) return atUs;
-  return frozen ? Infinity : atUs + rest * slope;
+  return frozen ? Infinity : atUs + (virtual - virtualAt) * slope;
 }
 
 /** The distance of a token index from that of the restart. */
