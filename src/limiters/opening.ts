@@ -116,8 +116,8 @@ export interface NameOptions {
   /**
    * What to do if the existing limiter has other options: `'error'`, the default, throws; `'keep'`
    * keeps the limiter as it is; `'reconfigure'` changes it, and throws if an option differs that
-   * cannot change, such as `capacity`. `initial`, `alignToMs`, `kernel` and omitted options are not
-   * compared.
+   * cannot change, such as `capacity`, the number of limits or the names of tiers. `initial`,
+   * `alignToMs`, `kernel` and omitted options are not compared.
    */
   readonly onMismatch?: 'error' | 'keep' | 'reconfigure';
 }
@@ -201,6 +201,14 @@ function isSame(wanted: unknown, actual: unknown): boolean {
   const isOne = [...fields.values()].every((value) => typeof value !== 'object');
   const isWhole = isOne || compared.length === fields.size;
   return isWhole && compared.every(([key, one]) => isSame(one, fields.get(key)));
+}
+
+/** Whether a change can lead there: none adds or removes limits or tiers. */
+function hasSameParts(wanted: unknown, actual: unknown): boolean {
+  if (typeof wanted !== 'object' || wanted === null) return true; // the limiter refuses it
+  const parts = Object.entries(actual ?? {});
+  if (parts.some(([, part]) => typeof part === 'number')) return true; // a range of permits
+  return Object.keys(wanted).length === parts.length && parts.every(([name]) => name in wanted);
 }
 
 function differences(options: Terms, terms: Terms): string[] {
@@ -314,7 +322,9 @@ function settle(
   if (different.length === 0) return;
   const fixed =
     onMismatch === 'reconfigure'
-      ? different.find((option) => !changeable.includes(option))
+      ? different.find(
+          (option) => !changeable.includes(option) || !hasSameParts(wanted[option], terms[option]),
+        )
       : different[0];
   if (fixed !== undefined) throw mismatch(name, fixed, wanted[fixed], terms[fixed]);
   const change = Object.fromEntries(

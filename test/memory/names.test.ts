@@ -150,6 +150,31 @@ describe('a name', () => {
     expect(() => Semaphore.open(region, 'range', lower)).toThrow(mismatch);
   });
 
+  test('keeps its number of limits and the names of its tiers', () => {
+    const region = Region.create();
+    const more = { capacity: 4, onMismatch: 'reconfigure' } as const;
+    const set = (...limits: readonly object[]) =>
+      KeyedLimitSet.open(region, 'set', { limits, ...more } as never);
+    const keys = (tiers: object) =>
+      KeyedTokenBucket.open(region, 'keys', { ...limit, tiers, ...more } as never);
+    const plain = (tiers?: object) =>
+      KeyedTokenBucket.open(region, 'plain', { ...limit, tiers, ...more } as never);
+    set(limit, limit);
+    keys({ pro: limit, free: limit });
+    plain();
+    expect(() => set(limit)).toThrow(mismatch);
+    expect(() => set(limit, limit, limit)).toThrow(mismatch);
+    expect(() => keys({ pro: limit })).toThrow(mismatch);
+    expect(() => keys({ pro: limit, best: limit })).toThrow(mismatch);
+    expect(() => plain({ pro: limit })).toThrow(mismatch);
+    // An invalid limit is misuse, as in `create`.
+    expect(() => set(limit, { rate: -1, burst: 5 })).toThrow(RangeError);
+    keys({ free: { ...limit, rate: 20 }, pro: limit });
+    expect(keys({ pro: limit, free: { ...limit, rate: 20 } }).tiers).toMatchObject({
+      free: { rate: 20 },
+    });
+  });
+
   test('belongs to one kind of limiter', () => {
     const region = Region.create();
     TokenBucket.open(region, 'api', limit);
