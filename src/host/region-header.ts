@@ -245,14 +245,20 @@ function allocate(file: RegionFile, libc: Libc, bytes: number, header: Uint8Arra
  * @throws HandleError `ERR_HOST_BUSY` if processes have it open, unless `isForced`;
  * `ERR_REGION_INVALID` if the file holds something else.
  */
-export function removeRegion(path: string, { isForced }: { readonly isForced: boolean }): void {
+export function removeRegion(path: string, removal: Removal): void {
   // Repeats only if another process has just removed the file.
-  while (!tryRemoval(pathOf(path), isForced));
+  while (!tryRemoval(pathOf(path), removal));
+}
+
+interface Removal {
+  readonly isForced: boolean;
+  /** The user that owns the file. Default: this process's. */
+  readonly owner?: number | undefined;
 }
 
 /** Returns false if the file was removed or replaced meanwhile. */
-function tryRemoval(path: string, isForced: boolean): boolean {
-  const file = openFile(path, EXISTING);
+function tryRemoval(path: string, { isForced, owner }: Removal): boolean {
+  const file = openFile(path, { ...EXISTING, owner });
   try {
     const header = Header.read(file);
     const isRegion = header === undefined || header.isUnfinished || header.hasMagic;

@@ -206,6 +206,8 @@ test('ls says once that this machine cannot map files', async () => {
 test('rm removes a region that is not in use, or any by force', async () => {
   const [idle, used] = [hostRegion(), hostRegion()];
   idle.close();
+  const { stderr } = await host('rm', idle.path, '--owner', '12345');
+  expect(stderr).toMatch(/^error: \S+ belongs to user \d+, not 12345: /);
   expect(await host('rm', idle.path)).toEqual({ stdout: '', stderr: '', code: 0 });
   expect(existsSync(idle.path)).toBe(false);
   expect((await host('rm', used.path)).stderr).toContain(`is open in process ${process.pid}: `);

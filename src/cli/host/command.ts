@@ -58,16 +58,15 @@ export function hostCommand(): Command {
         .action(show),
     )
     .addCommand(
-      subcommand('rm')
+      onRegion('rm')
         .description('remove a region that no process has open')
-        .argument('<path>', 'the region')
         .option(
           '-f, --force',
           'remove it even if processes have it open; they keep their mapping',
           false,
         )
-        .action((path: string, { force }: { force: boolean }) =>
-          report(() => removeRegion(path, { isForced: force })),
+        .action((path: string, { force, owner }: RegionOptions & { force: boolean }) =>
+          report(() => removeRegion(path, { isForced: force, owner })),
         ),
     )
     .addHelpText('after', NOTES);
