@@ -80,9 +80,8 @@ export class Adaptation {
     this.#apply();
   }
 
-  /** The permits for the number in shared memory, within the range. */
-  #permits(): number {
-    const { min, max } = this.#window.range;
+  /** The permits for the number in shared memory, within a range. */
+  #permits({ min, max }: AdaptBounds): number {
     return Math.min(
       max,
       this.#kernel.maxPermits,
@@ -91,21 +90,27 @@ export class Adaptation {
   }
 
   /**
-   * Sets the permits. A thread that was slow finds a later number or range, and sets that. False
-   * without a free waiter: then the next window does it.
+   * Sets the permits. A thread that was slow finds a later number or range, and sets that. Without a
+   * free waiter, the next window does it.
    */
-  #apply(): boolean {
+  #apply(): void {
     for (;;) {
-      const permits = this.#permits();
-      if (this.#kernel.look().permits !== permits && !this.#kernel.change(permits)) return false;
-      if (this.#permits() === permits) return true;
+      const permits = this.#permits(this.#window.range);
+      if (!this.#set(permits) || this.#permits(this.#window.range) === permits) return;
     }
   }
 
-  /** Changes the range for all threads; false if no waiter is free for the change. */
+  /** Sets the permits to a number; false if no waiter is free for the change. */
+  #set(permits: number): boolean {
+    return this.#kernel.look().permits === permits || this.#kernel.change(permits);
+  }
+
+  /** Changes the range for all threads; false, and no change, if no waiter is free for it. */
   bound(range: AdaptBounds): boolean {
+    if (!this.#set(this.#permits(range))) return false;
     this.#window.range = range;
-    return this.#apply();
+    this.#apply();
+    return true;
   }
 
   readings(): AdaptReadings {

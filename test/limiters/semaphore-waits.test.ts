@@ -151,7 +151,7 @@ describe.each(TARGETS)('a semaphore, with kernel %s,', (kernel) => {
     expect([semaphore.waiting, semaphore.available()]).toEqual([0, 1]);
   });
 
-  test('keeps its number when the queue has no room for another range', () => {
+  test('keeps its number and range when the queue has no room for another', () => {
     const semaphore = create({ permits: { max: 2, initial: 1 }, maxPermits: 2, adapt: 'aimd' });
     semaphore.tryAcquire();
     const stop = new AbortController();
@@ -160,6 +160,7 @@ describe.each(TARGETS)('a semaphore, with kernel %s,', (kernel) => {
     );
     expect(() => semaphore.reconfigure({ permits: { min: 2, max: 2 } })).toThrow(BUSY);
     expect(semaphore.permits).toBe(1);
+    expect(semaphore.adaptation).toMatchObject({ min: 1, max: 2 });
     stop.abort('enough');
     return Promise.all(waits);
   });
