@@ -111,6 +111,21 @@ describe.each(['wasm', 'atomics'] as const)('the largest limits, with kernel %s,
     }
   });
 
+  it('tell no time in the past after the end of their lifetime', () => {
+    const clock = ManualClock.create();
+    const options = { limit: 1, intervalMs: 1000, clock, kernel };
+    const limiters = [FixedWindow, SlidingWindow, SlidingLog].map((each) => each.create(options));
+    clock.set(60 * YEAR_MS);
+    for (const limiter of limiters) {
+      limiter.tryConsume();
+      // Their clock stands still, in a window that ends within an interval.
+      for (const ms of [limiter.timeUntil(1), limiter.decide().resetMs]) {
+        expect(ms).toBeGreaterThan(0);
+        expect(ms).toBeLessThanOrEqual(1000);
+      }
+    }
+  });
+
   it.each([NaN, Infinity, -Infinity, 1e300, -1e300])('survive a clock that reads %d', (nowUs) => {
     const clock = ManualClock.create();
     const options = { limit: 3, intervalMs: 100, clock, kernel };

@@ -46,9 +46,10 @@ export function ticksAt(nowUs: f64, originTicks: f64): f64 {
   return ticks > -LAST ? min(ticks, LAST) : -LAST;
 }
 
-/** Microseconds from `nowUs` until a tick. */
+/** Microseconds from `nowUs` until a tick. After the last tick, time stands still. */
 export function until(tick: f64, nowUs: f64, originTicks: f64): f64 {
-  return (originTicks + tick) / TICKS_PER_MICRO - nowUs;
+  const lastUs = (originTicks + LAST) / TICKS_PER_MICRO;
+  return (originTicks + tick) / TICKS_PER_MICRO - min(nowUs, lastUs);
 }
 
 /** An interval in ticks, rounded up so that a window is never shorter than requested. */
