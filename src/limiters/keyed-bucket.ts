@@ -1,3 +1,4 @@
+import type { Schedule } from '../kernel/bucket/schedule.ts';
 import type { Key } from '../kernel/keyed/hash.ts';
 import type { KeyedKernel } from '../kernel/keyed/table-host.ts';
 import type { SharedEvent } from '../memory/event.ts';
@@ -36,6 +37,12 @@ export class KeyBucket extends BucketCalls {
     super(at.table.clock);
     this.at = at;
     this.waiters = waiters;
+  }
+
+  /** The limits that a call needs: each of a set, or the one of its tier. @internal */
+  get limits(): readonly Schedule[] {
+    const { kernel, tiers } = this.at.table;
+    return tiers.names.length === 0 ? kernel.schedules() : [this.seek().schedule()];
   }
 
   /** Fires when the limits of the table change. @internal */

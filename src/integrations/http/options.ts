@@ -149,14 +149,18 @@ function takeFrom(limiter: RequestLimiter | InFlightLimiter, n: number): Taken {
 
 /** Returns {@link RequestLimits.taking}. */
 function takingBy<Request>(
-  { limiter, key: ownKey, cost }: RequestLimitOptions<Request>,
+  options: RequestLimitOptions<Request>,
   defaultKey: (request: Request) => Key,
 ): RequestLimits<Request>['taking'] {
+  const { limiter, key: ownKey, cost } = options;
   const costOf = cost ? (request: Request) => checkTokens('cost', cost(request)) : () => 1;
   if (typeof limiter === 'function') {
     refuseKey(ownKey, 'the function for the limiter chooses keys');
+    const hasLists = Array.isArray(options.policy) || Array.isArray(options.windowMs);
     return (request) => {
       const chosen = checkChosen(limiter(request));
+      // A list of the wrong length must fail the request before it takes tokens.
+      if (hasLists) checkPolicy(chosen, options);
       const n = costOf(request);
       return () => takeFrom(chosen, n);
     };
@@ -184,8 +188,8 @@ function countOf(limiter: object): number | undefined {
   return limit === undefined ? undefined : 1;
 }
 
-/** Lets `rateLimitHeaders` check these options before the first request. */
-function checkPolicy({ limiter, policy, windowMs }: RequestLimitOptions<never>): void {
+/** Lets `rateLimitHeaders` check these options before tokens are taken. */
+function checkPolicy(limiter: object, { policy, windowMs }: HeaderOptions): void {
   const given = {
     ...(policy !== undefined && { policy }),
     ...(windowMs !== undefined && { windowMs }),
@@ -211,7 +215,7 @@ export function checkRequestLimit<Request>(
   const { fail = 'closed', outcomeOf = (_, status) => outcomeOfResponse(status) } = options;
   const { limiter, skip, onLimit, onError, policy, windowMs } = options;
   const taking = takingBy(options, defaultKey);
-  checkPolicy(options);
+  checkPolicy(limiter, options);
   return {
     limiter,
     ...(skip && { skip }),

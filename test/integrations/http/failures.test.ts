@@ -1,5 +1,11 @@
 import { describe, expect, test, vi } from 'vitest';
-import { FixedWindow, KeyedTokenBucket, ManualClock, TokenBucket } from '../../../src/index.ts';
+import {
+  FixedWindow,
+  KeyedLimitSet,
+  KeyedTokenBucket,
+  ManualClock,
+  TokenBucket,
+} from '../../../src/index.ts';
 import type { RequestLimitOptions } from '../../../src/integrations/http.ts';
 import { type AnyRequest, FRAMEWORKS } from '../../support/frameworks.ts';
 import { get, statuses } from '../../support/http-get.ts';
@@ -15,6 +21,8 @@ function bucketOf(burst: number): TokenBucket {
 function keyed(): KeyedTokenBucket {
   return KeyedTokenBucket.create({ rate: 0.5, burst: 9, capacity: 16, clock });
 }
+
+const WINDOW = FixedWindow.create({ limit: 9, intervalMs: 1000, clock });
 
 const broken = new Error('broken');
 const breaking = () => {
@@ -79,11 +87,7 @@ describe.each(Object.entries(FRAMEWORKS))('with %s', (name, serve) => {
       { limiter: bucketOf(9), cost: () => -1 },
       'cost must be a number at least 0',
     ],
-    [
-      'half a token of a window',
-      { limiter: FixedWindow.create({ limit: 9, intervalMs: 1000, clock }), cost: () => 0.5 },
-      'n must be an integer',
-    ],
+    ['half a token of a window', { limiter: WINDOW, cost: () => 0.5 }, 'n must be an integer'],
     [
       'a key that a limiter on a server refuses',
       {
@@ -142,6 +146,24 @@ describe.each(Object.entries(FRAMEWORKS))('with %s', (name, serve) => {
     }
     const reported = name === 'node:http' ? [message, message] : [];
     expect(errors.map(String)).toEqual(reported.map((text) => expect.stringContaining(text)));
+  });
+
+  test('a list of policies that does not fit the limiter of a request takes no token', async () => {
+    const set = KeyedLimitSet.create({ limits: [{ rate: 1, burst: 9 }], capacity: 4, clock });
+    const two = [
+      { rate: 0.5, burst: 9 },
+      { rate: 1, burst: 9 },
+    ] as const;
+    const sets = KeyedLimitSet.create({ limits: two, capacity: 4, clock });
+    const buckets = [bucketOf(9), keyed().for('ann'), set.for('ann')];
+    for (const limiter of [...buckets, WINDOW]) {
+      expect(await statuses(await serve({ limiter: () => limiter, windowMs: [1, 2] }), 2)).toEqual([
+        500, 500,
+      ]);
+      expect(limiter.available()).toBe(9);
+    }
+    const url = await serve({ limiter: () => sets.for('ann'), policy: ['second', 'minute'] });
+    expect(await statuses(url, 1)).toEqual([200]);
   });
 
   test('without onError, or if that throws, the first failure is a warning', async () => {
