@@ -1,3 +1,4 @@
+import { text } from 'node:stream/consumers';
 import { Command, Option } from 'commander';
 import { thisVersion } from '../../load/measure/machine.ts';
 import {
@@ -10,7 +11,7 @@ import {
   withSafeErrors,
 } from '../output.ts';
 import { renderPage } from '../report/render.ts';
-import { invalid, parseShare } from '../values.ts';
+import { invalid, parseShare, STANDARD } from '../values.ts';
 import { assumptions, type Comparison, compareSides, sideOf, splitSides } from './comparison.ts';
 import { pageOf } from './page.ts';
 import { readRun } from './recorded-run.ts';
@@ -18,8 +19,8 @@ import { renderSummary } from './summary.ts';
 import { type CompareGates, findingOf, nameOf } from './verdict.ts';
 
 const HELP = `
-Each file is a result of 'zerotime load --json FILE', or of 'drive' as JSON. The first one is the
-baseline for all others.
+Each file is a result of 'zerotime load --json FILE', or of 'drive' as JSON; - reads one from standard
+input. The first one is the baseline for all others.
 To compare several runs per side, put 'vs' between the sides:
 
   zerotime compare before.json after.json
@@ -96,8 +97,9 @@ export function compareCommand(): Command {
 function compare(files: readonly string[][], given: CommandOptions) {
   return deliver({
     outputs: given,
-    run: () => {
-      const sides = files.map((paths) => sideOf(paths.map(readRun)));
+    run: async () => {
+      const input = files.flat().includes(STANDARD) ? await text(process.stdin) : '';
+      const sides = files.map((paths) => sideOf(paths.map((path) => readRun(path, input))));
       return compareSides(sides, given, given.allow ?? new Set());
     },
     summary: renderSummary,

@@ -4,7 +4,7 @@ import type { DriveResult } from '../../load/judge/drive-result.ts';
 import { safeText } from '../../load/plan/redact.ts';
 import type { Noun } from '../format.ts';
 import { limitText } from '../load/verdict.ts';
-import { readJson } from '../values.ts';
+import { readJson, STANDARD } from '../values.ts';
 
 /** The compared parts of a `--json` file. */
 export interface RecordedRun extends RunFigures, Pick<DriveResult, 'latencyByTime'> {
@@ -19,11 +19,15 @@ export interface RecordedRun extends RunFigures, Pick<DriveResult, 'latencyByTim
   readonly doubts: readonly string[];
 }
 
-/** @throws Error that names the file, if it is not a load result */
-export function readRun(path: string): RecordedRun {
+/**
+ * @param path a file, or `-` for standard input
+ * @param input the text of standard input
+ * @throws Error that names the file, if it is not a load result
+ */
+export function readRun(path: string, input = ''): RecordedRun {
   let data: unknown;
   try {
-    data = readJson(path);
+    data = path === STANDARD ? JSON.parse(input) : readJson(path);
   } catch (error) {
     throw new Error(`${path} cannot be read as JSON: ${(error as Error).message}`);
   }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { Readable } from 'node:stream';
+import { describe, expect, it, vi } from 'vitest';
 import type { Chart } from '../../../src/cli/report/page.ts';
 import { FITNESS, OPTIONS } from '../support/load-result.ts';
 import { compare, RunFolder, row } from './recorded-runs.ts';
@@ -20,6 +21,15 @@ describe('zerotime compare', () => {
     expect(row(stdout, 'p99')).toMatch(/1\.99 ms +1\.99 ms +0\.00 % .* no difference seen$/);
     expect(row(stdout, 'max')).toMatch(/too few requests or runs +not judged$/);
     expect(row(stdout, 'errors')).toMatch(/0 % +0 % +0\.00 pt/);
+  });
+
+  it('reads a run from standard input', async () => {
+    vi.spyOn(process, 'stdin', 'get').mockReturnValue(
+      Readable.from([readFileSync(SLOWER)]) as never,
+    );
+    const { code, stdout } = await compare(BASE, '-');
+    expect(code).toBe(0);
+    expect(stdout).toContain('Compared    -\n  Verdict     ✘ slower: p50, p90, p99\n');
   });
 
   it('says by how much each figure differs, with what confidence, and what that assumes', async () => {
