@@ -155,7 +155,7 @@ function callsOf(of: () => Calls, thread: Thread, time: Time) {
     charge: (n = 0, us = 0) => run(us, (calls) => calls.charge(n)),
     balance: (us = 0) => run(us, (calls) => calls.balance().toNumber()),
     decide: (n = 0, us = 0) => run(us, (calls) => verdict(calls.decide(n))),
-    timeUntil: (n = 0, us = 0) => run(us, (calls) => `${toNumber(calls.waitUs(n))}`),
+    timeUntil: (n = 0, us = 0) => run(us, (calls) => `${toNumber(calls.retryUs(n))}`),
     cancel: thread.cancel,
     due: thread.due,
     'take over': () => null,

@@ -242,7 +242,7 @@ class Walk {
     const balance = exact.balance().toNumber();
     if (this.#table instanceof KeyedFixedWindow) expectSame(ours.available(), Math.max(0, balance));
     else this.#expectNear(ours.balance(), balance);
-    this.#expectNear(ours.timeUntil(2), inMs(exact.waitUs(2)));
+    this.#expectNear(ours.timeUntil(2), inMs(exact.retryUs(2)));
   }
 
   /** With tiers, to one in a million: each change of tier multiplies what the last has rounded. */

@@ -219,6 +219,31 @@ describe('options', () => {
 });
 
 describe('waits', () => {
+  test.each(['wasm', 'atomics'] as const)(
+    'tokens that a limit holds are there once those promised before are due, with kernel %s',
+    (kernel) => {
+      const clock = ManualClock.create();
+      const limits = [
+        { rate: 1, burst: 9 },
+        { rate: 1, burst: 1 },
+      ];
+      const set = LimitSet.create({ limits, clock, kernel });
+      const keyed = KeyedLimitSet.create({ limits, clock, kernel, capacity: 4 });
+      const change = { limits: [{}, { rate: Number.POSITIVE_INFINITY }] };
+      for (const [one, table] of [[set, set] as const, [keyed.for('ann'), keyed] as const]) {
+        one.reserve();
+        const reservation = one.reserve();
+        table.reconfigure(change);
+        const ms = one.timeUntil(1);
+        expect([ms, one.timeUntil(0)]).toEqual([reservation?.waitMs, 0]);
+        expect(ms).toBeGreaterThan(0);
+        expect(one.tryConsume()).toBe(false);
+        clock.advance(ms);
+        expect([one.timeUntil(1), one.tryConsume()]).toEqual([0, true]);
+      }
+    },
+  );
+
   // docs/guide.md: "All features of a bucket work: waits in order"
   test('a lease spends from all limits', () => {
     const clock = ManualClock.create();

@@ -49,6 +49,7 @@ import {
   copyNobody,
   heldUnder,
   isPromised,
+  queueUs,
   reportAll,
   TAKE,
   tokens,
@@ -272,7 +273,8 @@ export function timeUntil(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
   if (!begin(high, low, nowUs)) return failed;
   const answer = lookAnyway();
   if (answer != 0) return end(answer);
-  let longest: f64 = 0;
+  // No token is granted before those that are promised.
+  let longest = isNothing(tokens) ? 0 : max<f64>(0, queueUs);
   for (let i = 0; i < count; i++) {
     const limit = limitIn(live, i);
     useLimit(limit);

@@ -301,7 +301,7 @@ export function copyNobody(isFull: bool): void {
 }
 
 /** From now to the latest promised instant; negative if that has passed. */
-let queueUs: f64 = 0;
+export let queueUs: f64 = 0;
 
 /** Reports the state after a decision. After a refusal that is the state found. */
 export function reportDecision(wait: f64): void {
