@@ -110,6 +110,8 @@ export default defineConfig({
     experimental: { fsModuleCache: true },
     setupFiles: ['test/support/no-trace.ts'],
     testTimeout: 120_000,
+    // A page that a busy machine draws late.
+    expect: { poll: { timeout: 60_000 } },
     hookTimeout: 120_000,
     reporters: ['default'],
     coverage: {

@@ -4,7 +4,7 @@ export async function settled(turns = 5): Promise<void> {
 }
 
 /** Long enough for any machine. */
-const PATIENCE_MS = 60_000;
+export const PATIENCE_MS = 60_000;
 /** Then threads and processes that are waited for get the processor. */
 const EAGER_TURNS = 50;
 /** Of real time, whichever timers a test replaces. Browsers run this, too. */

@@ -2,6 +2,7 @@ import { PassThrough } from 'node:stream';
 import type { ReadStream } from 'node:tty';
 import { expect, it, vi } from 'vitest';
 import { Interrupt, RateKeys } from '../../../src/cli/load/keys.ts';
+import { PATIENCE_MS } from '../../support/settled.ts';
 
 /** A fake terminal input. */
 function terminal(isTTY: boolean) {
@@ -23,7 +24,7 @@ it('+ and - multiply the rate by a step and its inverse, and other keys do nothi
     rates.push(Math.round(rate));
   });
   for (const pressed of ['+', 'x', '=', '\n', '-', '--']) input.write(pressed);
-  await vi.waitFor(() => expect(rates).toEqual([1100, 1210, 1100, 1000, 909]));
+  await vi.waitFor(() => expect(rates).toEqual([1100, 1210, 1100, 1000, 909]), PATIENCE_MS);
   keys?.dispose();
   expect(modes, 'raw, and as before again').toEqual([true, false]);
   expect(input.listenerCount('data')).toBe(0);
@@ -38,7 +39,7 @@ it('what is typed before the keys are announced, and pasted text, changes nothin
   await read;
   keys?.enable((factor) => factors.push(factor));
   for (const typed of ['npm run build --quick\n', '-']) input.write(typed);
-  await vi.waitFor(() => expect(factors).toEqual([1 / 1.1]));
+  await vi.waitFor(() => expect(factors).toEqual([1 / 1.1]), PATIENCE_MS);
   keys?.dispose();
 });
 
@@ -47,7 +48,7 @@ it('Ctrl-C still interrupts, though a raw terminal sends no signal', async () =>
   const kill = vi.spyOn(process, 'kill').mockReturnValue(true);
   const keys = RateKeys.on(stdin);
   input.write('\x03');
-  await vi.waitFor(() => expect(kill).toHaveBeenCalledWith(process.pid, 'SIGINT'));
+  await vi.waitFor(() => expect(kill).toHaveBeenCalledWith(process.pid, 'SIGINT'), PATIENCE_MS);
   keys?.dispose();
   kill.mockRestore();
 });

@@ -12,6 +12,7 @@ import {
   samplerFrom,
 } from '../../../src/integrations/opentelemetry.ts';
 import { Crew } from '../../support/crew.ts';
+import { PATIENCE_MS } from '../../support/settled.ts';
 import type { SamplerUse, SamplerUsed } from '../../workers/sampler-user.ts';
 import { decide, isKept } from './spans.ts';
 
@@ -81,14 +82,14 @@ test('exports the remaining spans, then lets the signal end the process', async 
   expect(calls).toContain('shutdown');
   expect(traced.kill).not.toHaveBeenCalled();
   end();
-  await vi.waitFor(() => expect(traced.kill).toHaveBeenCalledWith(123, 'SIGTERM'));
+  await vi.waitFor(() => expect(traced.kill).toHaveBeenCalledWith(123, 'SIGTERM'), PATIENCE_MS);
 });
 
 test('ends the process although the last export failed', async () => {
   const { traced, endWith } = await registered();
   endWith(Promise.reject(new Error('no collector')));
   traced.emit('SIGTERM');
-  await vi.waitFor(() => expect(traced.kill).toHaveBeenCalled());
+  await vi.waitFor(() => expect(traced.kill).toHaveBeenCalled(), PATIENCE_MS);
 });
 
 // docs/sampling.md: "This delays the end of the process"
@@ -96,7 +97,7 @@ test('ends the process although the last export never ends', async () => {
   const { traced, endWith } = await registered(1);
   endWith(new Promise(() => {}));
   traced.emit('SIGTERM');
-  await vi.waitFor(() => expect(traced.kill).toHaveBeenCalled());
+  await vi.waitFor(() => expect(traced.kill).toHaveBeenCalled(), PATIENCE_MS);
 });
 
 test('leaves the end to a program that handles the signal itself', async () => {

@@ -122,7 +122,7 @@ describe.skipIf(LACKS_REDIS)('buckets of keys on a server', () => {
     const lost = await CONNECT.ioredis(gone.url);
     const perKey = create({
       client: lost.client,
-      timeoutMs: 200,
+      timeoutMs: 1000,
       burst: 6,
       whenUnreachable: 'local',
       processes: 3,
