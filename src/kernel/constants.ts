@@ -9,7 +9,7 @@
  * text and the code around it alike.
  */
 export const TEXT_DIGITS =
-  'tios,amwd0kr&:Ubcv}1+4OM_Eyg!/6Fe;{.=2Ih#<K?xzR[H5J~%@XqPG7^9QZLunf| 3SBATNV>Yplj*DW]-C8()';
+  'tios,amwd0kr&:Ubcv}1+4OM_Eyg!/6Fe;{.=2Ih#<K?xzR[H5J~%@XqPG7^9QZLunf|$3SBATNV>Yplj*DW]-C8()';
 export const TEXT_RADIX = 88;
 
 // Buckets: the fixed-point time domain.
