@@ -17,11 +17,13 @@ const isPlain = process.argv.includes('--plain');
 /** Comments on lines of their own. Each thread keeps the text of the code that it loads. */
 const COMMENTS = /^ *(\/\*\*[\s\S]*?\*\/|\/\/.*)$/gm;
 
-/** The compiled engine, in which a debugger shows nothing. */
+/** The compiled engine. */
+const ENGINE = /src\/kernel\/build\/modules\.ts$/;
+
+/** A debugger shows nothing in it. */
 const withoutEngine = {
   name: 'without-engine',
-  transform: (code, id) =>
-    id.endsWith('/kernel/build/modules.ts') ? { code, map: { mappings: '' } } : null,
+  transform: (code, id) => (ENGINE.test(id) ? { code, map: { mappings: '' } } : null),
 };
 
 /** Removes types and comments from a source, and keeps its lines. */
@@ -61,6 +63,18 @@ function chunkOf(id) {
   return CORE.test(id) ? 'core' : undefined;
 }
 
+/**
+ * Puts the engine before the rest of the core, whichever module is first. In the midst of it, its dense
+ * text would part repetitions of code further than gzip looks back: 2 % of a bundle.
+ */
+const engineFirst = {
+  name: 'engine-first',
+  transform: (code, id) =>
+    CORE.test(id) && !ENGINE.test(id)
+      ? { code: `import '${ROOT}src/kernel/build/modules.ts';${code}`, map: null }
+      : null,
+};
+
 /** Each thread keeps the text that it loads. Names of classes and annotations for bundlers stay. */
 const compact = {
   name: 'compact',
@@ -86,7 +100,7 @@ const sourceMaps = {
 };
 
 /** The last steps of a library that is published. */
-const SMALLER = [withoutEngine, compact, sourceMaps];
+const SMALLER = [withoutEngine, engineFirst, compact, sourceMaps];
 
 async function bundleCode() {
   const bundle = await rollup({

@@ -1,6 +1,17 @@
 // Constants shared by the engine and its hosts; build/compile.mjs writes them for the engine. This
 // file must not import anything.
 
+// The binaries as text.
+
+/**
+ * The digits for the bytes from 0 to 87. Before a digit, the last two characters add 88 and 176 to its
+ * byte. Frequent bytes have the characters that are frequent in JavaScript, because gzip encodes the
+ * text and the code around it alike.
+ */
+export const TEXT_DIGITS =
+  'tios,amwd0kr&:Ubcv}1+4OM_Eyg!/6Fe;{.=2Ih#<K?xzR[H5J~%@XqPG7^9QZLunf|$3SBATNV>Yplj*DW]-C8()';
+export const TEXT_RADIX = 88;
+
 // Buckets: the fixed-point time domain.
 
 /** The target number of ticks per microsecond of a schedule. */
@@ -44,7 +55,7 @@ export const LAST_TICK = 2 ** 53 - 2 ** 24;
 /** Counts of up to this many bits leave enough of a word for 2^53 ticks. */
 export const EXACT_COUNT_BITS = 7;
 /** A number of tokens above every limit. */
-export const ABOVE_ANY_LIMIT = 2 ** 30;
+export const ABOVE_ANY_LIMIT = 0x4000_0000;
 /**
  * Windows of successive records start at different numbers, so that no word recurs while a thread
  * is stalled.
@@ -70,7 +81,7 @@ export const WINDOW_OUTCOME = {
 } as const;
 
 /** Added to the number of tokens if they count in another window or slot than the last ones. */
-export const WINDOW_MOVED = 2 ** 30;
+export const WINDOW_MOVED = 0x4000_0000;
 
 // Keyed tables.
 
@@ -149,7 +160,7 @@ export const WAITER_CHANGE = { joined: 0, granted: 1, returned: 2, changed: 3 } 
 export const NO_PERMIT = { refused: -1, behind: -2, noWaiter: -3 } as const;
 /** Units of latencies in a microsecond. A longer call counts as one of the longest latency. */
 export const LATENCY_PER_US = 4;
-export const LONGEST_LATENCY = 2 ** 30;
+export const LONGEST_LATENCY = 0x4000_0000;
 /** A call counts as at most this many times the least latency: one slow call moves little. */
 export const LATENCY_CAP = 8;
 /** The answers of `semaphoreServe` other than an owner to wake. */

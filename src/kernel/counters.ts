@@ -7,7 +7,7 @@ import {
   STRIPE_COUNT,
   STRIPE_OWNER,
 } from '../memory/layout.ts';
-import { addDouble, raiseDouble } from '../memory/shared-double.ts';
+import { addDouble } from '../memory/shared-double.ts';
 import { markOf } from '../memory/thread.ts';
 import type { LimiterStats } from './bucket/kernel.ts';
 
@@ -76,36 +76,27 @@ export class Counters {
   }
 
   #add(counter: number, amount: number): void {
-    const at = this.#at + counter;
+    const at = this.at(counter);
     const { f64, i64 } = this.#place.region;
     if (this.#shared) addDouble(i64, at, amount);
     else f64[at] = (f64[at] ?? 0) + amount;
   }
 
-  /** Raises a counter to `value` if it is lower. */
-  raise(counter: number, value: number): void {
-    raiseDouble(this.#place.region.i64, this.#at + counter, value);
+  /** Float64 index of a counter in this thread's stripe, which others may share. */
+  at(counter: number): number {
+    return this.#at + counter;
   }
 
-  /** The maximum over all stripes. */
-  max(counter: number): number {
-    let most = 0;
-    for (let stripe = 0; stripe < STRIPE_COUNT; stripe++) {
-      most = Math.max(most, this.#place.region.f64[stripeAt(this.#place, stripe) + counter] ?? 0);
-    }
-    return most;
+  /** The values of a counter in all stripes. */
+  all(counter: number): number[] {
+    const { f64 } = this.#place.region;
+    const stripes = Array.from({ length: STRIPE_COUNT }, (_, i) => stripeAt(this.#place, i));
+    return stripes.map((at) => f64[at + counter] ?? 0);
   }
 
   /** The sum over all stripes. Exact when no thread is counting. */
   sum(): LimiterStats {
-    const { f64 } = this.#place.region;
-    const total = (counter: number) => {
-      let sum = 0;
-      for (let stripe = 0; stripe < STRIPE_COUNT; stripe++) {
-        sum += f64[stripeAt(this.#place, stripe) + counter] ?? 0;
-      }
-      return sum;
-    };
+    const total = (counter: number) => this.all(counter).reduce((sum, count) => sum + count);
     return {
       calls: total(COUNTER.calls),
       admitted: total(COUNTER.admitted),

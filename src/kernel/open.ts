@@ -4,24 +4,23 @@ import type { Region } from '../memory/region.ts';
 import { variable } from '../memory/runtime.ts';
 import { isShared, webAssembly } from '../memory/shared-memory.ts';
 import { checkChoice } from '../options.ts';
+import { TEXT_DIGITS, TEXT_RADIX } from './constants.ts';
 import { type CommonInstance, javascript } from './javascript.ts';
-
-/** The character of the byte 0, and the number of bytes that need no prefix. */
-const FIRST = 40;
-const RADIX = 87;
 
 /** Decodes a binary that build/compile.mjs wrote as text. */
 export function bytesOf(text: string): Uint8Array {
+  const digits = new Uint8Array(128);
+  for (let i = 0; i < TEXT_DIGITS.length; i++) digits[TEXT_DIGITS.charCodeAt(i)] = i;
   const bytes = new TextEncoder().encode(text);
   let size = 0;
   let base = 0;
   for (let i = 0; i < bytes.length; i++) {
-    const code = bytes[i] as number; // i is within the array
-    if (code < FIRST) {
-      base = (code - 32) * RADIX;
-    } else {
-      bytes[size++] = base + code - FIRST;
+    const digit = digits[bytes[i] as number] as number; // the text contains digits only
+    if (digit < TEXT_RADIX) {
+      bytes[size++] = base + digit;
       base = 0;
+    } else {
+      base = (digit - TEXT_RADIX + 1) * TEXT_RADIX;
     }
   }
   return bytes.subarray(0, size);

@@ -4,7 +4,7 @@ import type { SharedEvent } from '../memory/event.ts';
 import { checkSpanMs, checkTokens } from '../options.ts';
 import type { Precision, SleepOptions } from '../time/clock.ts';
 import type { BlockingWaitOptions, Part, Takeback, Waited, WaitOptions } from './limiter.ts';
-import { type RefusedMessage, refused } from './refused.ts';
+import { refused } from './refused.ts';
 import { Reservation } from './reservation.ts';
 import { TokenCalls } from './token-calls.ts';
 import {
@@ -140,14 +140,6 @@ export abstract class BucketCalls extends TokenCalls implements Part {
     if (waitUs !== LATER) throw exceeds(n, this.limit);
     refused(this, n);
     return REFUSED;
-  }
-
-  /** @internal */
-  refusal(n: number): Partial<RefusedMessage> {
-    const limits = this.seek().look?.(this.clock.now()).limits;
-    return limits === undefined
-      ? {}
-      : { limits: limits.flatMap(({ balance }, i) => (balance < n ? [i] : [])) };
   }
 
   /**

@@ -16,7 +16,7 @@ import {
 } from './keyed-table.ts';
 import type { ContinuousLimit } from './limit.ts';
 import type { OpenLimiter } from './opening.ts';
-import type { RefusedMessage } from './refused.ts';
+import { limitsBelow, type RefusedMessage } from './refused.ts';
 import type { Reservation } from './reservation.ts';
 import type { Description } from './state.ts';
 import { Waiters } from './waiting.ts';
@@ -82,8 +82,8 @@ export class KeyBucket extends BucketCalls {
   }
 
   /** @internal */
-  override refusal(n: number): Partial<RefusedMessage> {
-    return { ...super.refusal(n), ...this.at.refusal() };
+  refusal(n: number): Partial<RefusedMessage> {
+    return { ...limitsBelow(n, this.seek(), this.clock), ...this.at.refusal() };
   }
 
   /** @internal */

@@ -22,6 +22,7 @@ import {
   SHARED_OPTIONS,
   type SharedOptions,
 } from './opening.ts';
+import { limitsBelow, type RefusedMessage } from './refused.ts';
 import type { Region } from './region.ts';
 import type { Description } from './state.ts';
 import { limitSetTerms } from './terms.ts';
@@ -117,6 +118,11 @@ export class LimitSet extends Bucket<'limit-set'> {
   /** The limits in force, in the order given. `rate` and `burst` are the smallest of them. */
   get limits(): readonly ContinuousLimit[] {
     return this.kernel.schedules().map(({ rate, burst }) => ({ rate, burst }));
+  }
+
+  /** @internal */
+  refusal(n: number): Partial<RefusedMessage> {
+    return limitsBelow(n, this.kernel, this.clock);
   }
 
   /** @internal */

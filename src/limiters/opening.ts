@@ -58,6 +58,11 @@ export interface OpenLimiter<Kind extends string> {
 /** The options common to all limiters. */
 export const SHARED_OPTIONS = { clock: true, region: true, stats: true, kernel: true } as const;
 
+function checkRegion(region: unknown): Region {
+  if (region instanceof Region) return region;
+  throw new TypeError(`region must be a Region, got ${shown(region)}`);
+}
+
 /** Checks the options common to all limiters and fills in their defaults. */
 export function checkShared(options: SharedOptions): {
   clock: Clock;
@@ -70,9 +75,7 @@ export function checkShared(options: SharedOptions): {
   if (typeof clock?.now !== 'function' || typeof clock.sleep !== 'function') {
     throw new TypeError(`clock must be a Clock, got ${shown(clock)}`);
   }
-  if (region !== undefined && !(region instanceof Region)) {
-    throw new TypeError(`region must be a Region, got ${shown(region)}`);
-  }
+  if (region !== undefined) checkRegion(region);
   if (kernel !== undefined) checkChoice('kernel', kernel, KERNEL_NAMES);
   const stats = checkFlag('stats', options.stats, false);
   return { clock: clockIn(region, clock), region, kernel, stats };
@@ -161,10 +164,7 @@ export interface LimiterNames extends Names<Region> {
  * bundle without regions does not contain it.
  */
 export const openByName: OpenNamed = (maker, region, name, options) => {
-  if (!(region instanceof Region)) {
-    throw new TypeError(`region must be a Region, got ${shown(region)}`);
-  }
-  const names = namesOf(region) as LimiterNames; // limiters/region.ts makes them
+  const names = namesOf(checkRegion(region)) as LimiterNames; // limiters/region.ts makes them
   return names.openNamed(maker, region, name, options);
 };
 

@@ -1,6 +1,8 @@
 import { RateLimitError } from '../errors.ts';
+import type { TokenKernel } from '../kernel/bucket/kernel.ts';
 import type { Key } from '../kernel/keyed/hash.ts';
 import { nodeModule } from '../memory/runtime.ts';
+import type { Clock } from '../time/clock.ts';
 
 /** The name of the channel on which refusals are published. */
 const NAME = 'zerotime:refused';
@@ -58,6 +60,18 @@ export function messageOf(limiter: Refusing, n: number): RefusedMessage {
   const message = { limiter, n, ...waiting, ...limiter.refusal?.(n) };
   const name = nameOf.get(message.limiter);
   return name === undefined ? message : { ...message, name };
+}
+
+/** The limits of a set that now hold fewer than `n` tokens; nothing for a key with one limit. */
+export function limitsBelow(
+  n: number,
+  kernel: Pick<TokenKernel, 'look'>,
+  clock: Clock,
+): Pick<RefusedMessage, 'limits'> {
+  const limits = kernel.look?.(clock.now()).limits;
+  return limits === undefined
+    ? {}
+    : { limits: limits.flatMap(({ balance }, i) => (balance < n ? [i] : [])) };
 }
 
 /** Publishes a refusal if there are subscribers. Returns false, the answer of most refused calls. */

@@ -1,14 +1,48 @@
 import { HandleError } from '../errors.ts';
 import { checkOptions } from '../known-options.ts';
+import { newNonce } from '../memory/cell.ts';
 import { readFields } from '../memory/handle.ts';
-import { TICKER_CLOCK } from '../memory/layout.ts';
+import { TICKER_CLOCK, TICKER_CLOCK_BYTES } from '../memory/layout.ts';
 import { nodeModule } from '../memory/runtime.ts';
-import { checkFlag } from '../options.ts';
+import { storeDouble } from '../memory/shared-double.ts';
+import { sharedBytes } from '../memory/shared-memory.ts';
+import { checkFlag, checkNumber } from '../options.ts';
 import { type Load, programOf, startThread, type Threads } from './background-thread.ts';
 import type { ClockHandle } from './clock.ts';
 import { canLowerTimerSlack, isPreciseByDefault } from './precise.ts';
 import { systemClock } from './system-clock.ts';
-import { checkPeriod, createTickerCell, TickerCell, TickerReader } from './ticker-reader.ts';
+import { PERIOD_MS, SPIN_PERIOD_US, TickerCell, TickerReader } from './ticker-reader.ts';
+
+/** Published when a ticker ends: older than readers accept. */
+const ENDED = Number.NEGATIVE_INFINITY;
+
+/** @throws RangeError, TypeError if `periodMs` is neither 0 nor in the range of a period. */
+function checkPeriod(periodMs: number): number {
+  return periodMs === 0 ? 0 : checkNumber('periodMs, unless 0,', periodMs, PERIOD_MS);
+}
+
+/** Creates the memory of a ticker, which spins if the period is 0. */
+export function createTickerCell(periodMs: number): TickerCell {
+  const buffer = sharedBytes(TICKER_CLOCK_BYTES);
+  const periodUs = periodMs === 0 ? SPIN_PERIOD_US : periodMs * 1000;
+  new Float64Array(buffer, TICKER_CLOCK.periodUs, 1)[0] = periodUs;
+  new Int32Array(buffer, TICKER_CLOCK.nonce, 1)[0] = newNonce();
+  const cell = new TickerCell(buffer);
+  end(cell);
+  return cell;
+}
+
+export function publish({ time, beats }: TickerCell, nowUs: number): void {
+  storeDouble(time, 0, nowUs);
+  Atomics.add(beats, 0, 1);
+}
+
+/**
+ * Makes all readers switch to the system clock; those of a spinning ticker do so because it stops.
+ */
+export function end(cell: TickerCell): void {
+  publish(cell, ENDED);
+}
 
 /** Where a ticker reports its first tick. */
 interface Port {
@@ -119,7 +153,7 @@ function startInNode(cell: TickerCell, precise: boolean, threads: Threads): Prom
     });
     worker.on('error', reject);
     worker.on('exit', () => {
-      cell.end();
+      end(cell);
       reject(new Error('the ticker ended before its first tick'));
     });
   });
@@ -135,7 +169,7 @@ function startInBrowser(cell: TickerCell): Promise<() => void> {
     const worker = new Worker(url);
     worker.onmessage = () => resolve(() => worker.terminate());
     worker.onerror = ({ message }) => {
-      cell.end();
+      end(cell);
       reject(
         new Error(`the ticker cannot start: ${message ?? 'a policy forbids workers from blob:'}`),
       );
@@ -205,7 +239,7 @@ export class TickerClock extends TickerReader {
     const clock = new TickerClock(cell);
     clock.#end = () => {
       stop();
-      cell.end();
+      end(cell);
     };
     dropped.register(clock, stop, clock);
     return clock;

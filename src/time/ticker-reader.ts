@@ -1,25 +1,16 @@
 import { HandleError } from '../errors.ts';
-import { newNonce } from '../memory/cell.ts';
 import { TICKER_CLOCK, TICKER_CLOCK_BYTES } from '../memory/layout.ts';
 import { nextTurn } from '../memory/runtime.ts';
-import { loadDouble, storeDouble } from '../memory/shared-double.ts';
-import { isShared, sharedBytes } from '../memory/shared-memory.ts';
-import { checkMade, checkNumber } from '../options.ts';
+import { loadDouble } from '../memory/shared-double.ts';
+import { isShared } from '../memory/shared-memory.ts';
+import { checkMade } from '../options.ts';
 import type { BlockingSleepOptions, Clock, ClockHandle, SleepOptions } from './clock.ts';
 
 /** The range of a ticker's period. */
-const PERIOD_MS = { min: 0.1, max: 1000 } as const;
+export const PERIOD_MS = { min: 0.1, max: 1000 } as const;
 
 /** The period of a ticker that spins: the unit of its beats. */
-const SPIN_PERIOD_US = 0.25;
-
-/** Published when a ticker ends: older than readers accept. */
-const ENDED = Number.NEGATIVE_INFINITY;
-
-/** @throws RangeError, TypeError if `periodMs` is neither 0 nor in the range of a period. */
-export function checkPeriod(periodMs: number): number {
-  return periodMs === 0 ? 0 : checkNumber('periodMs, unless 0,', periodMs, PERIOD_MS);
-}
+export const SPIN_PERIOD_US = 0.25;
 
 /** The shared memory in which a ticker publishes the time. */
 export class TickerCell {
@@ -33,13 +24,14 @@ export class TickerCell {
    * stores the time here, in units of its period modulo 2^32.
    */
   readonly beats: Int32Array<SharedArrayBuffer>;
-  readonly #now: BigInt64Array<SharedArrayBuffer>;
+  /** One element: the time. */
+  readonly time: BigInt64Array<SharedArrayBuffer>;
 
   /** Over the memory of a ticker. */
   constructor(buffer: SharedArrayBuffer) {
     this.buffer = buffer;
     this.beats = new Int32Array(buffer, TICKER_CLOCK.beats, 1);
-    this.#now = new BigInt64Array(buffer, TICKER_CLOCK.now, 1);
+    this.time = new BigInt64Array(buffer, TICKER_CLOCK.now, 1);
     const period = new Float64Array(buffer, TICKER_CLOCK.periodUs, 1);
     this.periodUs = period[0] as number; // never out of bounds
     this.nonce = new Int32Array(buffer, TICKER_CLOCK.nonce, 1)[0] as number; // it has one element
@@ -65,7 +57,7 @@ export class TickerCell {
 
   /** The latest published time. */
   now(): number {
-    return loadDouble(this.#now, 0);
+    return loadDouble(this.time, 0);
   }
 
   /** The time of a beat of a spinning ticker, given a time less than 9 minutes later. */
@@ -73,30 +65,6 @@ export class TickerCell {
     const later = Math.floor(laterUs / SPIN_PERIOD_US);
     return (later - ((later - beat) | 0)) * SPIN_PERIOD_US;
   }
-
-  publish(nowUs: number): void {
-    storeDouble(this.#now, 0, nowUs);
-    Atomics.add(this.beats, 0, 1);
-  }
-
-  /**
-   * Makes all readers switch to the system clock; those of a spinning ticker do so because it
-   * stops.
-   */
-  end(): void {
-    this.publish(ENDED);
-  }
-}
-
-/** Creates the memory of a ticker, which spins if the period is 0. */
-export function createTickerCell(periodMs: number): TickerCell {
-  const buffer = sharedBytes(TICKER_CLOCK_BYTES);
-  const periodUs = periodMs === 0 ? SPIN_PERIOD_US : periodMs * 1000;
-  new Float64Array(buffer, TICKER_CLOCK.periodUs, 1)[0] = periodUs;
-  new Int32Array(buffer, TICKER_CLOCK.nonce, 1)[0] = newNonce();
-  const cell = new TickerCell(buffer);
-  cell.end();
-  return cell;
 }
 
 /** Readers ignore a ticker that is later than this. */

@@ -8,12 +8,14 @@ const LONGEST_WAIT = 2 ** 59; // 4.4 years of ticks, so that the 64-bit word nev
 export class PlainKernel implements Omit<TokenKernel, 'charge'> {
   readonly #word: BigInt64Array;
   readonly #limit: Schedule;
+  readonly #capTicks: bigint;
   #last = { held: 0n, cost: 0n, word: 0n };
   failedExchanges = 0;
 
   constructor(memory: SharedArrayBuffer, limit: Schedule) {
     this.#word = new BigInt64Array(memory);
     this.#limit = limit;
+    this.#capTicks = this.#ticks(limit.burst);
   }
 
   /** The one loop. Takes as many of the ticks held as `costOf` says; for 0 it writes nothing. */
@@ -21,7 +23,7 @@ export class PlainKernel implements Omit<TokenKernel, 'charge'> {
     const now = BigInt(Math.round(nowUs * this.#limit.ticksPerMicro));
     for (;;) {
       const zeroTime = Atomics.load(this.#word, 0);
-      const held = least(now - zeroTime, this.#limit.capTicks); // negative in debt
+      const held = least(now - zeroTime, this.#capTicks); // negative in debt
       const cost = costOf(held);
       if (cost === 0n) return { held, cost, word: zeroTime };
       const word = now - held + cost;
@@ -34,14 +36,13 @@ export class PlainKernel implements Omit<TokenKernel, 'charge'> {
   }
 
   acquire(nowUs: number, tokens: number, maxWaitUs: number) {
-    const { capTicks, ticksPerMicro } = this.#limit;
     const cost = this.#ticks(tokens);
-    const maxWait = Math.min(Math.round(maxWaitUs * ticksPerMicro), LONGEST_WAIT);
+    const maxWait = Math.min(Math.round(maxWaitUs * this.#limit.ticksPerMicro), LONGEST_WAIT);
     const wait = (held: bigint) => (cost === 0n ? 0n : cost - held);
-    const fits = (held: bigint) => cost <= capTicks && wait(held) <= maxWait;
+    const fits = (held: bigint) => cost <= this.#capTicks && wait(held) <= maxWait;
     this.#last = this.#take(nowUs, (held) => (fits(held) ? cost : 0n));
     if (fits(this.#last.held)) return this.#micros(wait(this.#last.held));
-    return cost > capTicks ? NEVER : LATER;
+    return cost > this.#capTicks ? NEVER : LATER;
   }
   drain(nowUs: number, tokens: number) {
     const token = this.#ticks(1);
@@ -51,7 +52,7 @@ export class PlainKernel implements Omit<TokenKernel, 'charge'> {
   }
   returnTokens(nowUs: number, tokens: number) {
     const given = this.#ticks(tokens, Math.floor);
-    this.#take(nowUs, (held) => -least(given, this.#limit.capTicks - held));
+    this.#take(nowUs, (held) => -least(given, this.#capTicks - held));
     return false;
   }
   receipt = () => this.#last;
@@ -72,7 +73,7 @@ export class PlainKernel implements Omit<TokenKernel, 'charge'> {
   }
   #until(held: bigint, tokens: number) {
     const wanted = this.#ticks(tokens);
-    return wanted > this.#limit.capTicks ? Number.POSITIVE_INFINITY : this.#micros(wanted - held);
+    return wanted > this.#capTicks ? Number.POSITIVE_INFINITY : this.#micros(wanted - held);
   }
   #ticks = (n: number, round = Math.ceil) => ticksOf(n, this.#limit.ticksPerToken, round);
   #tokens = (held: bigint) => Math.min(this.#limit.burst, Number(held) / this.#limit.ticksPerToken);

@@ -1,4 +1,4 @@
-import { continuous, type Schedule } from '../../src/kernel/bucket/schedule.ts';
+import { continuous, type Schedule, ticksOf } from '../../src/kernel/bucket/schedule.ts';
 import { BucketCalls } from '../../src/limiters/bucket-calls.ts';
 import { type Reservation, ReservationLine } from '../../src/limiters/reservation.ts';
 import type { Description } from '../../src/limiters/state.ts';
@@ -57,7 +57,7 @@ export class PlainBucket extends BucketCalls {
     const memory = new SharedArrayBuffer(8);
     const schedule = continuous(rate, burst);
     const nowTicks = BigInt(Math.round(clock.now() * schedule.ticksPerMicro));
-    new BigInt64Array(memory)[0] = nowTicks - schedule.capTicks;
+    new BigInt64Array(memory)[0] = nowTicks - ticksOf(burst, schedule.ticksPerToken, Math.ceil);
     return new PlainBucket(memory, schedule, clock);
   }
 

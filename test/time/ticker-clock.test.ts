@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { FixedWindow, HandleError, ManualClock, TickerClock } from '../../src/index.ts';
 import { TICKER_CLOCK } from '../../src/memory/layout.ts';
-import { runTicker } from '../../src/time/ticker-clock.ts';
-import { createTickerCell, TickerReader } from '../../src/time/ticker-reader.ts';
+import { createTickerCell, end, publish, runTicker } from '../../src/time/ticker-clock.ts';
+import { TickerReader } from '../../src/time/ticker-reader.ts';
 import { expectSame } from '../support/quick.ts';
 import { Random, SEED } from '../support/random.ts';
 
@@ -14,7 +14,7 @@ function handTicker(periodMs = 1) {
   const looks = vi.spyOn(system, 'now');
   const tick = () => {
     if (cell.isSpinning) Atomics.store(cell.beats, 0, Math.floor(system.now() * 4) | 0);
-    else cell.publish(system.now());
+    else publish(cell, system.now());
   };
   /** A reading in microseconds since the start. */
   const read = () => clock.now() - 1e6;
@@ -75,7 +75,7 @@ describe('a ticker clock', () => {
     tick();
     system.advance(0.5);
     expect([read(), read()]).toEqual([1000, 1000]);
-    cell.end();
+    end(cell);
     expect(read()).toBe(1500);
     system.advance(0.001);
     expect(read()).toBe(1501);
@@ -114,7 +114,7 @@ describe('a ticker clock', () => {
     'rejects a tick of %d us that is ahead of the system clock',
     (publishedUs) => {
       const { cell, read } = handTicker();
-      cell.publish(publishedUs);
+      publish(cell, publishedUs);
       expect([read(), read()]).toEqual([0, 0]);
     },
   );

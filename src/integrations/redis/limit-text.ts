@@ -1,8 +1,8 @@
 import { RateLimitError } from '../../errors.ts';
-import { isSound, type Schedule } from '../../kernel/bucket/schedule.ts';
+import { isSound, type Schedule, ticksOf } from '../../kernel/bucket/schedule.ts';
 import type { Schedules } from '../../limiters/limit.ts';
 import { MAX_LIMITS } from '../../memory/layout.ts';
-import { halvesOf, ticksOfHalves } from './ticks.ts';
+import { halvesOf } from './ticks.ts';
 
 /** All keys of a keyed bucket have the same schedules. */
 const texts = /* @__PURE__ */ new WeakMap<Schedules, string>();
@@ -18,7 +18,8 @@ export function limitsText(schedules: Schedules): string {
 }
 
 function limitText(schedule: Schedule): string {
-  const { rate, burst, ticksPerToken, ticksPerMicro, capTicks, fillTicks } = schedule;
+  const { rate, burst, ticksPerToken, ticksPerMicro, fillTicks } = schedule;
+  const capTicks = ticksOf(burst, ticksPerToken, Math.ceil);
   return [ticksPerToken, ticksPerMicro, ...halvesOf(capTicks), fillTicks, rate, burst].join(' ');
 }
 
@@ -38,10 +39,9 @@ type Seven = [number, number, number, number, number, number, number];
 
 function readLimit(text: string): Schedule {
   const numbers = text.split(' ').map(Number);
-  const [ticksPerToken, ticksPerMicro, high, low, fillTicks, rate, burst] = numbers as Seven;
-  const capTicks = [high, low].every(Number.isSafeInteger) ? ticksOfHalves(high, low) : -1n;
+  const [ticksPerToken, ticksPerMicro, , , fillTicks, rate, burst] = numbers as Seven;
   const pace = fillTicks === 0 ? rate : fillTicks / ticksPerMicro;
-  const schedule = { rate, burst, ticksPerToken, ticksPerMicro, capTicks, fillTicks, pace };
+  const schedule = { rate, burst, ticksPerToken, ticksPerMicro, fillTicks, pace };
   // The script compares texts: to any other one, it would answer again and again.
   if (isSound(schedule) && limitText(schedule) === text) return schedule;
   throw invalid();

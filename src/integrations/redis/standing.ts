@@ -3,7 +3,7 @@ import type { LATER, LimitOutcome, NEVER, Outcome } from '../../kernel/bucket/ke
 import type { Schedule } from '../../kernel/bucket/schedule.ts';
 import { outcomeOf as outcomeOfLimits, wholeOf } from '../../kernel/limit-set/cell.ts';
 import type { Schedules } from '../../limiters/limit.ts';
-import { compact, costOf, less, plus, readTicks, type Ticks } from './ticks.ts';
+import { costOf, less, plus, readTicks, type Ticks } from './ticks.ts';
 
 /** The result of an operation: 0 for done, LATER or NEVER. */
 export type Result = 0 | typeof LATER | typeof NEVER;
@@ -65,13 +65,18 @@ function priceOf({ ticksPerToken }: Schedule, tokens: number): Ticks {
   return costOf(tokens, ticksPerToken, Math.ceil);
 }
 
+/** A full bucket: rounded up like a cost, so that a fractional burst can be taken whole. */
+function capOf(schedule: Schedule): Ticks {
+  return priceOf(schedule, schedule.burst);
+}
+
 /** The state after a take of these tokens. */
 export function afterTake(standing: Standing, tokens: number): Standing {
   // A free take writes nothing. Other takes also write the limits under which they are free.
   if (isFree(standing, tokens)) return standing;
   const { originUs, nowUs } = standing;
   const limits = standing.limits.map(({ schedule, zeroTime }) => {
-    const full = plus(ticksAt(schedule, originUs, nowUs), -compact(schedule.capTicks));
+    const full = plus(ticksAt(schedule, originUs, nowUs), -capOf(schedule));
     const from = zeroTime < full ? full : zeroTime;
     return { schedule, zeroTime: plus(from, priceOf(schedule, tokens)) };
   });
@@ -81,7 +86,7 @@ export function afterTake(standing: Standing, tokens: number): Standing {
 /** The balance under one limit, in ticks; negative in debt. */
 function heldTicks({ originUs, nowUs }: Standing, { schedule, zeroTime }: LimitStanding): number {
   const held = less(ticksAt(schedule, originUs, nowUs), zeroTime);
-  return Math.min(held, Number(schedule.capTicks));
+  return Math.min(held, Number(capOf(schedule)));
 }
 
 /** Whether tokens cost nothing under any limit. */
@@ -113,10 +118,10 @@ export function untilUs(standing: Standing, tokens: number): number {
 function untilUnder(standing: Standing, limit: LimitStanding, wanted: number): number {
   const { originUs, nowUs } = standing;
   const { schedule } = limit;
-  const { capTicks, fillTicks, ticksPerMicro, ticksPerToken } = schedule;
+  const { fillTicks, ticksPerMicro, ticksPerToken } = schedule;
   const missing = wanted - heldTicks(standing, limit);
   if (missing <= 0 || ticksPerToken === 0) return 0;
-  if (wanted > Number(capTicks)) return Number.POSITIVE_INFINITY;
+  if (wanted > Number(capOf(schedule))) return Number.POSITIVE_INFINITY;
   if (fillTicks === 0) return missing / ticksPerMicro;
   const fillAt = ticksAt(schedule, originUs, nowUs) + Math.ceil(missing / fillTicks) * fillTicks;
   return fillAt / ticksPerMicro - (nowUs - originUs);
@@ -132,7 +137,7 @@ export function outcomeOf(standing: Standing, tokens: number, allowed: boolean):
       burst: schedule.burst,
       balance,
       retryUs: allowed ? 0 : retryUs,
-      fullUs: untilUnder(standing, limit, Number(schedule.capTicks)),
+      fullUs: untilUnder(standing, limit, Number(capOf(schedule))),
       nextUs:
         schedule.ticksPerToken === 0
           ? Number.POSITIVE_INFINITY

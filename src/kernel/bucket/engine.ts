@@ -1,18 +1,10 @@
 import { HandleError } from '../../errors.ts';
 import { buckets as build } from '../build/modules.ts';
 import { EngineModule } from '../open.ts';
-import type { DueInstant, Outcome, WordPromise, WordReceipt } from './kernel.ts';
+import type { DueInstant, Outcome, TokenIndex, WordPromise, WordReceipt } from './kernel.ts';
 
 /** A limit in ticks: see `Schedule`. */
 type Limit = [pace: number, burst: number, ticksPerToken: number, fillTicks: number];
-/** The index of a token: see `WordPromise`. */
-export type TokenIndexWords = [
-  low: number,
-  high: number,
-  fractionLow: number,
-  fractionHigh: number,
-];
-
 /** The halves of two words that identify an admission: see `WordReceipt`. */
 export type ReceiptWords = [low: number, high: number, costLow: number, costHigh: number];
 
@@ -67,9 +59,9 @@ export interface BucketEngine extends EngineResults, PromiseResults {
   failure(): number;
   charge(cell: number, nowUs: number, tokens: number): number;
   /** NaN after a failure. */
-  dueUs(...call: [cell: number, ...TokenIndexWords]): number;
+  dueUs(...call: [cell: number, ...TokenIndex]): number;
   cancelMoved(
-    ...call: [cell: number, limit: number, ...TokenIndexWords, costLow: number, costHigh: number]
+    ...call: [cell: number, limit: number, ...TokenIndex, costLow: number, costHigh: number]
   ): number;
   /** Makes the next call read its record anew. */
   leaveRegion(): void;
@@ -100,10 +92,7 @@ export function readPromise(engine: PromiseResults): WordPromise {
   return {
     epoch: engine.promiseEpoch(),
     limit: engine.promiseLimit(),
-    low: engine.indexLow(),
-    high: engine.indexHigh(),
-    fractionLow: engine.fractionLow(),
-    fractionHigh: engine.fractionHigh(),
+    index: [engine.indexLow(), engine.indexHigh(), engine.fractionLow(), engine.fractionHigh()],
   };
 }
 

@@ -131,8 +131,8 @@ export class HostedBucket implements BucketKernel {
     return readPromise(this.#engine);
   }
 
-  due({ low, high, fractionLow, fractionHigh }: WordPromise): DueInstant {
-    const dueUs = this.#engine.dueUs(this.#cell, low, high, fractionLow, fractionHigh);
+  due({ index }: WordPromise): DueInstant {
+    const dueUs = this.#engine.dueUs(this.#cell, ...index);
     if (Number.isNaN(dueUs)) fail();
     return readDue(this.#engine, dueUs);
   }
@@ -145,10 +145,8 @@ export class HostedBucket implements BucketKernel {
     return watchBucket(this.#place);
   }
 
-  cancelMoved(promise: WordPromise, { costLow, costHigh }: WordReceipt): boolean {
-    const { limit, low, high, fractionLow, fractionHigh } = promise;
-    const at = [this.#cell, limit, low, high, fractionLow, fractionHigh] as const;
-    return this.#engine.cancelMoved(...at, costLow, costHigh) !== 0;
+  cancelMoved({ limit, index }: WordPromise, { costLow, costHigh }: WordReceipt): boolean {
+    return this.#engine.cancelMoved(this.#cell, limit, ...index, costLow, costHigh) !== 0;
   }
 
   cancel({ low, high, costLow, costHigh }: WordReceipt): boolean {

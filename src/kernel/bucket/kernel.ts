@@ -95,18 +95,20 @@ export interface LimitEpoch {
   renew(): void;
 }
 
-/**
- * The place in the queue of a bucket with one limit: the index of its last token, as four 32-bit
- * numbers.
- */
+/** The index of a token, as four 32-bit numbers. */
+export type TokenIndex = readonly [
+  low: number,
+  high: number,
+  fractionLow: number,
+  fractionHigh: number,
+];
+
+/** The place in the queue of a bucket with one limit: the index of its last token. */
 export interface WordPromise {
   /** The epochs of the record that admitted it and of that record's limit. */
   readonly epoch: number;
   readonly limit: number;
-  readonly low: number;
-  readonly high: number;
-  readonly fractionLow: number;
-  readonly fractionHigh: number;
+  readonly index: TokenIndex;
 }
 
 /** When the tokens of a promise are due, in microseconds. */

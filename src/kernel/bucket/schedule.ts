@@ -21,8 +21,6 @@ export interface Schedule {
   readonly ticksPerToken: number;
   /** Close to 4096, unless a token is only a few ticks; 0 while paused. */
   readonly ticksPerMicro: number;
-  /** `burst` in ticks: exact for whole tokens, otherwise rounded up. */
-  readonly capTicks: bigint;
   /** Ticks from one fill to the next; 0 means continuous. */
   readonly fillTicks: number;
   /** The rate or, with fills, the microseconds between them. */
@@ -118,16 +116,11 @@ export function scheduleFrom(
   ticksPerToken: number,
   fillTicks: number,
 ): Schedule {
-  const cap = burst * ticksPerToken;
-  const isWhole = Number.isSafeInteger(ticksPerToken); // another thread may be writing it
-  const fits = ticksPerToken === 0 || (isWhole && burst > 0 && cap > 0 && cap <= MAX_SPAN_TICKS);
   return {
     rate: fillTicks === 0 ? pace : (fillTicks / ticksPerToken / pace) * MICROS_PER_SECOND,
     burst,
     ticksPerToken,
     ticksPerMicro: speedOf(pace, ticksPerToken, fillTicks),
-    // Rounded up like a cost, so that a fractional burst can be taken whole.
-    capTicks: fits ? ticksOf(burst, ticksPerToken, Math.ceil) : -1n,
     fillTicks,
     pace,
   };
@@ -135,16 +128,14 @@ export function scheduleFrom(
 
 /** Whether a schedule from elsewhere is valid: no NaN, and no value that overflows. */
 export function isSound(schedule: Schedule): boolean {
-  const { rate, burst, ticksPerToken, ticksPerMicro, capTicks: cap, fillTicks } = schedule;
+  const { rate, burst, ticksPerToken, ticksPerMicro, fillTicks } = schedule;
   return (
     (rate > 0 ? ticksPerMicro > 0 : rate === 0 && ticksPerMicro === 0) &&
     ticksPerMicro <= 2 * TICKS_PER_MICRO &&
     burst > 0 &&
-    (burst < Number.POSITIVE_INFINITY || ticksPerToken === 0) &&
     Number.isSafeInteger(ticksPerToken) &&
     ticksPerToken >= 0 &&
-    cap >= 0n &&
-    cap <= BigInt(MAX_SPAN_TICKS) &&
+    (ticksPerToken === 0 || burst * ticksPerToken <= MAX_SPAN_TICKS) &&
     Number.isSafeInteger(fillTicks) &&
     fillTicks >= 0
   );

@@ -23,6 +23,7 @@ import {
   NO_MEMORY,
   OWN_MEMORY,
   SHARED_MEMORY,
+  TEXT_DIGITS,
   textOf,
 } from './compile.mjs';
 import { javascriptOf } from './javascript.mjs';
@@ -48,7 +49,9 @@ const MODULES = [
 
 /** A hash of all inputs of the build. */
 async function fingerprint() {
-  const hash = createHash('sha256').update(await constantsSource());
+  const hash = createHash('sha256')
+    .update(await constantsSource())
+    .update(TEXT_DIGITS);
   const names = (await readdir(ENGINE, { recursive: true })).filter((name) => name.endsWith('.ts'));
   const sources = names.sort().map((name) => new URL(name, ENGINE));
   const builders = ['build.mjs', 'compile.mjs', 'javascript.mjs'].map(
@@ -70,7 +73,7 @@ async function compileBoth({ entry, name = entry, memory }, folder) {
     `\n/** engine/${entry}.ts, as WebAssembly (${binary.length} bytes) and as JavaScript. */\n` +
     `export const ${name}: { readonly wasm: () => string; readonly instantiate: (imports: object) => unknown } = {\n` +
     // A function, because most threads never read most of these strings.
-    `  wasm: () => '${textOf(binary).replaceAll('\\', '\\\\')}',\n` +
+    `  wasm: () => '${textOf(binary)}',\n` +
     // Bundlers drop the function if the name is defined for them.
     `  instantiate: typeof ZEROTIME_WASM_ONLY !== 'undefined' ? undefined :\n${await javascriptOf(imported)},\n};\n`
   );

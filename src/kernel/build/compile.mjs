@@ -54,6 +54,8 @@ async function load(path) {
   return import(`data:text/javascript,${encodeURIComponent(outputFiles[0].text)}`);
 }
 
+export const { TEXT_DIGITS, TEXT_RADIX } = await load('../constants.ts');
+
 /** All exported numbers, with the fields of an object as OBJECT_field. */
 function numbersOf(exports) {
   return Object.entries(exports).flatMap(([name, value]) => {
@@ -172,13 +174,13 @@ export async function compile(entry, memory, rewrite = (source) => source, modul
 }
 
 /**
- * Encodes a binary as printable ASCII: a byte below 87 is the character 40 higher, and a prefix `!` or
- * `"` adds 87 or 174. It takes 60 % of hexadecimal; gzip finds repetitions, which base64 would hide.
+ * Encodes a binary as printable ASCII that needs no escapes. It takes 60 % of hexadecimal; gzip finds
+ * repetitions, which base64 would hide.
  */
 export function textOf(binary) {
-  const character = (byte) => String.fromCharCode(40 + byte);
-  const prefix = (times) => (times === 0 ? '' : String.fromCharCode(32 + times));
-  return Array.from(binary, (byte) => prefix(Math.floor(byte / 87)) + character(byte % 87)).join(
-    '',
-  );
+  const prefix = (times) => (times === 0 ? '' : TEXT_DIGITS[TEXT_RADIX + times - 1]);
+  return Array.from(
+    binary,
+    (byte) => prefix(Math.floor(byte / TEXT_RADIX)) + TEXT_DIGITS[byte % TEXT_RADIX],
+  ).join('');
 }

@@ -9,7 +9,6 @@ import {
   readOutcome,
   readPromise,
   readReceipt,
-  type TokenIndexWords,
 } from '../bucket/engine.ts';
 import { Position } from '../bucket/host.ts';
 import type {
@@ -17,6 +16,7 @@ import type {
   Outcome,
   Place,
   Receipt,
+  TokenIndex,
   WordPromise,
   WordReceipt,
 } from '../bucket/kernel.ts';
@@ -48,7 +48,7 @@ export interface KeyedEngine extends TableEngine, EngineResults, PromiseResults 
   useTier(index: number): void;
   cancel(...receipt: [...Charged, ...ReceiptWords]): number;
   /** NaN after a failure. */
-  dueUs(...promise: [limit: number, ...TokenIndexWords]): number;
+  dueUs(...promise: [limit: number, ...TokenIndex]): number;
 }
 
 /** Identifies an admission and the entry that it charged. */
@@ -128,8 +128,8 @@ export class HostedKeyed extends TableHost<KeyedEngine> implements KeyedKernel {
     return readPromise(this.engine);
   }
 
-  due({ limit, low, high, fractionLow, fractionHigh }: WordPromise): DueInstant {
-    const dueUs = this.engine.dueUs(limit, low, high, fractionLow, fractionHigh);
+  due({ limit, index }: WordPromise): DueInstant {
+    const dueUs = this.engine.dueUs(limit, ...index);
     if (Number.isNaN(dueUs)) failTable();
     return readDue(this.engine, dueUs);
   }

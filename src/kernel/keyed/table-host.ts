@@ -1,6 +1,7 @@
 import type { CellPlace } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
 import { COUNTER, KEYED } from '../../memory/layout.ts';
+import { raiseDouble } from '../../memory/shared-double.ts';
 import { failTable } from '../bucket/engine.ts';
 import {
   AGAIN,
@@ -198,7 +199,10 @@ export abstract class TableHost<Engine extends TableEngine> {
       entries: engine.entriesInUse(nowUs),
       reclaimed: engine.reclaimed(),
       shared: engine.placeless(),
-      ...(counters && { ...counters.sum(), longestProbe: counters.max(COUNTER.longestProbe) }),
+      ...(counters && {
+        ...counters.sum(),
+        longestProbe: Math.max(...counters.all(COUNTER.longestProbe)),
+      }),
     };
   }
 
@@ -241,7 +245,9 @@ export abstract class TableHost<Engine extends TableEngine> {
     const { counters } = this;
     if (counters === undefined) return;
     counters.count(admitted, refused, this.engine.failedExchanges());
-    if (this.isKeyed) counters.raise(COUNTER.longestProbe, this.engine.longestProbe());
+    if (!this.isKeyed) return;
+    const at = counters.at(COUNTER.longestProbe);
+    raiseDouble(this.place.region.i64, at, this.engine.longestProbe());
   }
 }
 

@@ -28,7 +28,7 @@ const HOLDER_SHIFT = 32n;
 const HOLDER_MASK = 0xff;
 const COUNT_SHIFT = 40n;
 /** The amount that each change adds to a place. */
-const PLACE_STEP = 2n ** 32n;
+const PLACE_STEP = 0x1_0000_0000n;
 /** A damaged free list may have no empty place. */
 const MOST_TRIES = 100;
 

@@ -31,6 +31,9 @@ export const TICKER_CLOCK_BYTES = 3 * LINE_BYTES;
  *     timer    line 2..   │ due i64 │ fired i32 │ - │                                  512 of them
  */
 
+/** Size of the head of a timer board and of a poller's list, with the empty line. */
+const HEAD_BYTES = 2 * LINE_BYTES;
+
 /** Byte offsets in a timer board: its head, and the first timer. */
 export const TIMER_BOARD = {
   thread: LINE_BYTES,
@@ -39,14 +42,14 @@ export const TIMER_BOARD = {
   event: LINE_BYTES + 12,
   earliest: LINE_BYTES + 16,
   used: LINE_BYTES + 24,
-  timers: 2 * LINE_BYTES,
+  timers: HEAD_BYTES,
 } as const;
 /** Byte offsets in a timer. */
 export const TIMER = { due: 0, fired: 8 } as const;
 export const TIMER_BYTES = 16;
 /** The most sleeps, of all threads, that can be near their ends at the same time. */
 export const TIMERS = 512;
-export const TIMER_BOARD_BYTES = TIMER_BOARD.timers + TIMERS * TIMER_BYTES;
+export const TIMER_BOARD_BYTES = HEAD_BYTES + TIMERS * TIMER_BYTES;
 
 /**
  * The list of words that a poller watches has its own buffer, outside any region. An empty line
@@ -62,11 +65,11 @@ export const WATCH_LIST = {
   looks: LINE_BYTES + 4,
   used: LINE_BYTES + 8,
   added: LINE_BYTES + 12,
-  watches: 2 * LINE_BYTES,
+  watches: HEAD_BYTES,
 } as const;
 /** Byte offsets in a watch. */
 export const WATCH = { index: 0, value: 4 } as const;
 export const WATCH_BYTES = 8;
 /** The most words that a poller watches; timers look at the others. */
 export const WATCHES = 4096;
-export const WATCH_LIST_BYTES = WATCH_LIST.watches + WATCHES * WATCH_BYTES;
+export const WATCH_LIST_BYTES = HEAD_BYTES + WATCHES * WATCH_BYTES;

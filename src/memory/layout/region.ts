@@ -81,6 +81,7 @@ export const PROCESSES_BYTES = ENTRIES_BYTES + LINE_BYTES;
  *                │ textBytes u32 │ - │ text: JSON in UTF-8 │
  */
 
+const CHANGE_TEXT = 40;
 /** Byte offsets in a change. `number` is 0 while it is written. */
 export const CHANGE = {
   number: 0,
@@ -90,10 +91,10 @@ export const CHANGE = {
   pid: 24,
   cell: 28,
   textBytes: 32,
-  text: 40,
+  text: CHANGE_TEXT,
 } as const;
 export const CHANGE_BYTES = 8 * LINE_BYTES;
-export const MAX_CHANGE_TEXT = CHANGE_BYTES - CHANGE.text;
+export const MAX_CHANGE_TEXT = CHANGE_BYTES - CHANGE_TEXT;
 /** The changes that are kept. One more has room, so that writing one costs none of them. */
 export const CHANGES_KEPT = 100;
 export const CHANGE_ENTRIES = CHANGES_KEPT + 1;

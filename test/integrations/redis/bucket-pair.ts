@@ -104,8 +104,7 @@ export class BucketPair {
    */
   #grain(): number {
     const grains = this.#theirs.schedules.map(
-      ({ ticksPerToken, capTicks }) =>
-        16 / ticksPerToken + 2 ** -48 * (Number(capTicks) / ticksPerToken),
+      ({ ticksPerToken, burst }) => 16 / ticksPerToken + 2 ** -48 * burst,
     );
     return Math.max(...grains);
   }
