@@ -1,5 +1,11 @@
 // Entry point `zerotime/prometheus`.
-import { Counter, Gauge, register as globalRegistry, type Registry } from 'prom-client';
+import {
+  Counter,
+  Gauge,
+  register as globalRegistry,
+  type Metric,
+  type Registry,
+} from 'prom-client';
 import { checkObject } from '../options.ts';
 import { checkPeer } from '../peers.ts';
 import { Exporting } from './metrics/exporting.ts';
@@ -47,7 +53,7 @@ export interface LimiterMetricsOptions {
  */
 export class LimiterMetrics extends Exporting {
   readonly #register: Registry;
-  readonly #names: readonly string[];
+  readonly #metrics: ReadonlyMap<string, Metric>;
   #readings: ReadonlyMap<string, Reading> | undefined;
 
   /**
@@ -59,15 +65,19 @@ export class LimiterMetrics extends Exporting {
     super();
     const { register = globalRegistry, prefix = 'zerotime_' } = checkObject('options', options);
     this.#register = register;
-    this.#names = SERIES.map(({ name }) => prefix + name);
-    const taken = this.#names.find((name) => register.getSingleMetric(name) !== undefined);
+    const names = SERIES.map(({ name }) => prefix + name);
+    const taken = names.find((name) => register.getSingleMetric(name) !== undefined);
     if (taken !== undefined) throw new Error(`the registry already has a metric ${taken}`);
-    for (const series of SERIES) this.#export(prefix, series);
+    this.#metrics = new Map(
+      SERIES.map((series) => [prefix + series.name, this.#export(prefix, series)]),
+    );
   }
 
-  /** Removes these metrics from the registry. */
+  /** Removes these metrics from the registry, but no others that have their names by now. */
   unregister(): void {
-    for (const name of this.#names) this.#register.removeSingleMetric(name);
+    for (const [name, metric] of this.#metrics) {
+      if (this.#register.getSingleMetric(name) === metric) this.#register.removeSingleMetric(name);
+    }
   }
 
   /**
@@ -84,7 +94,7 @@ export class LimiterMetrics extends Exporting {
     return this.#readings;
   }
 
-  #export(prefix: string, { kind, name, help, value }: Series): void {
+  #export(prefix: string, { kind, name, help, value }: Series): Metric {
     const options = {
       name: prefix + name,
       help,
@@ -99,5 +109,6 @@ export class LimiterMetrics extends Exporting {
       },
     };
     const metric = kind === 'counter' ? new Counter(options) : new Gauge(options);
+    return metric;
   }
 }

@@ -169,6 +169,21 @@ test.each<[make: Make, changes: string[], message: string]>([
   ],
   [(region) => TokenBucket.open(region, 'api', LIMIT), ['rate=5', 'rate=6'], 'rate is given twice'],
   [
+    (region) => TokenBucket.open(region, 'api', LIMIT),
+    ['rate=1e400'],
+    'rate must be a number at least 0.000001 and at most 4000000000, or Infinity, got "1e400"',
+  ],
+  [
+    (region) => LimitSet.open(region, 'api', { limits: LIMITS }),
+    ['limits=5', 'limits[0].rate=6'],
+    'limits is given twice',
+  ],
+  [
+    (region) => KeyedTokenBucket.open(region, 'api', { ...LIMIT, ...TIERS, capacity: 10 }),
+    ['tiers=5', 'tiers.a.b.rate=6'],
+    'tiers is given twice',
+  ],
+  [
     (region) => Sometimes.open(region, 'api', { every: 10 }),
     ['every=5'],
     '"api" is a sometimes, whose options never change',

@@ -192,6 +192,15 @@ it('uses the global registry and its own prefix by default, and unregisters ever
   expect(globalRegistry.getMetricsAsArray()).toEqual([]);
 });
 
+it('unregisters no metrics of its successor', () => {
+  const register = new Registry();
+  const metrics = new LimiterMetrics({ register });
+  metrics.unregister();
+  new LimiterMetrics({ register });
+  metrics.unregister();
+  expect(register.getMetricsAsArray()).toHaveLength(SERIES.length);
+});
+
 it('names the invalid argument before anything is exported', async () => {
   const { register, metrics, clock } = scene();
   const bucket = TokenBucket.create({ rate: 1, burst: 1, clock, stats: true });

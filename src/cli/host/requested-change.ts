@@ -64,10 +64,14 @@ export function parseAssignment(text: string, before: readonly Assignment[] = []
   return [...before, { field, limit: limit === undefined ? limit : Number(limit), tier, value }];
 }
 
-/** The limiter rejects anything but a number. */
+/**
+ * The limiter rejects anything but a number. Only the word Infinity stands for no limit: a number
+ * that is too large, such as 1e400, does not.
+ */
 function parseValue(text: string): unknown {
   const number = Number(text);
-  return text.trim() === '' || Number.isNaN(number) ? text : number;
+  const isNumber = Number.isFinite(number) || text.trim() === 'Infinity';
+  return text.trim() !== '' && isNumber ? number : text;
 }
 
 /** A change that a user asks for. */
@@ -112,8 +116,7 @@ function changeOf(assignments: readonly Assignment[], { limits }: Terms): Values
         : tier !== undefined
           ? entry(ofTiers, tier)
           : own;
-    if (fields.has(field)) throw new TypeError(`${field} is given twice`);
-    fields.set(field, value);
+    setOnce(fields, field, value);
   }
   if (ofLimits.size > 0) {
     const count = Math.max(
@@ -121,13 +124,18 @@ function changeOf(assignments: readonly Assignment[], { limits }: Terms): Values
       Array.isArray(limits) ? limits.length : 0,
     );
     const each = Array.from({ length: count }, (_, i) => Object.fromEntries(ofLimits.get(i) ?? []));
-    own.set('limits', each);
+    setOnce(own, 'limits', each);
   }
   if (ofTiers.size > 0) {
     const each = [...ofTiers].map(([tier, fields]) => [tier, Object.fromEntries(fields)] as const);
-    own.set('tiers', Object.fromEntries(each));
+    setOnce(own, 'tiers', Object.fromEntries(each));
   }
   return Object.fromEntries(own);
+}
+
+function setOnce(fields: Map<string, unknown>, field: string, value: unknown): void {
+  if (fields.has(field)) throw new TypeError(`${field} is given twice`);
+  fields.set(field, value);
 }
 
 function entry<Name>(all: Map<Name, Map<string, unknown>>, name: Name): Map<string, unknown> {
