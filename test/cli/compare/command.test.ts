@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { Chart } from '../../../src/cli/report/page.ts';
 import { FITNESS, OPTIONS } from '../support/load-result.ts';
+import { expectError } from '../support/run-in-process.ts';
 import { compare, RunFolder, row } from './recorded-runs.ts';
 
 const runs = new RunFolder();
@@ -298,11 +299,7 @@ describe('zerotime compare', () => {
     ],
     [[BASE, SAME, '--allow', 'url,'], /comma-separated list of names/],
     [[BASE, SAME, '--max-slower', '5'], /share from 0% to 100%/],
-  ])('%j ends with what is wrong', async (args, text) => {
-    const { code, stdout, stderr } = await compare(...args);
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toMatch(text);
-  });
+  ])('%j ends with what is wrong', (args, text) => expectError(['compare', ...args], text));
 
   it.each([
     ['calls', 5],
@@ -316,8 +313,7 @@ describe('zerotime compare', () => {
         data[name] = value;
       },
     });
-    const { code, stderr } = await compare(BASE, path);
-    expect(code).toBe(1);
-    expect(stderr).toContain(`${path} is not a result of zerotime load --json: ${rule}`);
+    const message = `${path} is not a result of zerotime load --json: ${rule}`;
+    await expectError(['compare', BASE, path], message);
   });
 });

@@ -14,7 +14,7 @@ import { folderOfFile, written } from '../../support/folders.ts';
 import { loadOptions } from '../../support/load-options.ts';
 import { type Change, OPTIONS, resultOf } from '../support/load-result.ts';
 import { readJsonResult } from '../support/load-runs.ts';
-import { runInProcess } from '../support/run-in-process.ts';
+import { expectError, runInProcess } from '../support/run-in-process.ts';
 
 const folder = folderOfFile();
 
@@ -143,11 +143,13 @@ describe('zerotime load --rate max', () => {
     [[TASK, '--data', '{'], 'It must be JSON, or @ and the path of a JSON file'],
     [[TASK, '--data', '@/no/such.json'], 'ENOENT'],
     [['http://localhost/', '--data', '1'], '--data needs a module; for requests, use --body'],
-  ])('%j is an error', async (args, message) => {
-    const { stderr, code } = await load(...args);
-    expect(stderr).toContain(message);
-    expect(code).toBe(1);
-  });
+    [[TASK, '--redis', 'redis://localhost'], 'with a module, --redis needs --redis-key'],
+    [['http://localhost/', '--concurrency', '3'], '--concurrency needs a module'],
+    [[TASK, '--concurrency', '0'], 'a whole number from 1 to 1000000'],
+    [['./none.mjs'], 'It must be the path of a module that exists.'],
+    [['file://elsewhere/none.mjs'], 'It must be the path of a module that exists.'],
+    [['./none'], 'It must be an absolute URL'],
+  ])('%j is an error', (args, message) => expectError(['load', ...args], message));
 });
 
 /** The result of rounds: in each, the calls and microseconds of every thread. */
@@ -274,20 +276,6 @@ it('zerotime load calls a module, and speaks of calls', async () => {
     options: { burst: 1, request: null, concurrency: 1_000 },
   });
   expect(result).not.toHaveProperty('requests');
-});
-
-it.each([
-  [[path, '--method', 'PUT'], '--method cannot be used with a module'],
-  [[path, '--redis', 'redis://localhost'], 'with a module, --redis needs --redis-key'],
-  [['http://localhost/', '--concurrency', '3'], '--concurrency needs a module'],
-  [[path, '--concurrency', '0'], 'a whole number from 1 to 1000000'],
-  [['./none.mjs'], 'It must be the path of a module that exists.'],
-  [['file://elsewhere/none.mjs'], 'It must be the path of a module that exists.'],
-  [['./none'], 'It must be an absolute URL'],
-])('%j is an error', async (args, message) => {
-  const { stderr, code } = await runInProcess(['load', ...args]);
-  expect(stderr).toContain(message);
-  expect(code).toBe(1);
 });
 
 it('takes paths and file: URLs for modules, and http URLs for servers', () => {
