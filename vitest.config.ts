@@ -46,7 +46,7 @@ const LONG = [
   'test/load/{api/drive,capacity,load-thread,processes,run.e2e}.test.ts',
   'test/cli/compare/chance.test.ts',
   'test/cli/report/report.e2e.test.ts',
-  'test/docs/{cluster-load,commands,examples,http-examples,pictures,playground.e2e,programs,tsx}.test.ts',
+  'test/docs/{commands,examples,http-examples,pictures,playground.e2e,programs,tsx}.test.ts',
   'test/explorer/{explorer,nested,scenarios}.test.ts',
   'test/host/{death,host-region-process,operator-kills,reboot,sharing,storm}.test.ts',
   'test/integrations/piscina.test.ts',

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { HandleError } from '../../src/errors.ts';
 import { HostRegion } from '../../src/host.ts';
@@ -13,22 +13,12 @@ import {
 import { FleetBucket } from '../../src/integrations/redis.ts';
 import { FLEET_CELL, FLEET_MEMBER, FLEET_MEMBER_BYTES } from '../../src/memory/layout/fleet.ts';
 import { PROCESS, PROCESS_BYTES, REGION } from '../../src/memory/layout.ts';
+import { folderOfTest } from '../support/folders.ts';
 import { ask, hostPath, hostRegion, startProcess } from '../support/host.ts';
 import { plant } from '../support/plant.ts';
 import { until } from '../support/settled.ts';
-import { runInProcess } from './support/run-in-process.ts';
-
-function host(...args: string[]) {
-  return runInProcess(['host', ...args]);
-}
-
-/** A new folder that is removed with the test. */
-function folder(): string {
-  const path = hostPath();
-  mkdirSync(path);
-  onTestFinished(() => rmSync(path, { recursive: true }));
-  return path;
-}
+import { host } from './support/operated.ts';
+import { errorOf } from './support/run-in-process.ts';
 
 /** Writes an entry into a region as the process of it does; none has its lock. */
 function enter(region: HostRegion, entry: number, pid: number, openMs: number): void {
@@ -40,13 +30,8 @@ function enter(region: HostRegion, entry: number, pid: number, openMs: number): 
   region.i32[(at + PROCESS.pid) >> 2] = pid;
 }
 
-/** Waits until this number of ended processes has been recovered. */
-function recovered(region: HostRegion, processes: number): Promise<void> {
-  return until(() => region.recovered().processes >= processes);
-}
-
 test('a name, or the path of a file, forges no line', async () => {
-  const where = folder();
+  const where = folderOfTest();
   const region = HostRegion.open({ path: `${where}/a\nb`, bytes: 65_536 });
   onTestFinished(() => region.close());
   const name = 'api\n\nProcesses (0)\u202e\u2028';
@@ -111,7 +96,7 @@ test('show says what came back from processes that ended, and lists the stocks o
   const fleet = await FleetBucket.open(region, 'hot', options);
   // A process that held nothing.
   enter(region, 7, 4_000_001, 90_000);
-  await recovered(region, 1);
+  await until(() => region.recovered().processes >= 1);
   expect(region.recovered()).toEqual({ processes: 1, permits: 0, tokens: 0 });
   const holder = await startProcess('host-user');
   await ask(holder, { hold: region.path, permits: 3 });
@@ -121,7 +106,7 @@ test('show says what came back from processes that ended, and lists the stocks o
   const member = (fleet.handle.offset ?? 0) + FLEET_CELL.members + 2 * FLEET_MEMBER_BYTES;
   region.f64[(member + FLEET_MEMBER.waiting) >> 3] = 1;
   holder.kill('SIGKILL');
-  await recovered(region, 2);
+  await until(() => region.recovered().processes >= 2);
   expect(region.recovered()).toEqual({ processes: 2, permits: 3, tokens: 1 });
   const { stdout } = await host('show', region.path);
   await fleet.close();
@@ -164,7 +149,7 @@ test('show --watch repeats until it fails, from the top left corner of a termina
 });
 
 test('ls lists regions, passes over other files, and says which region cannot be opened', async () => {
-  const where = folder();
+  const where = folderOfTest();
   const empty = HostRegion.open({ path: `${where}/empty`, bytes: 65_536 });
   const used = HostRegion.open({ path: `${where}/used`, bytes: 131_072 });
   onTestFinished(() => used.close());
@@ -188,13 +173,13 @@ test('ls lists regions, passes over other files, and says which region cannot be
 });
 
 test('ls says that a folder has no regions', async () => {
-  const where = folder();
+  const where = folderOfTest();
   writeFileSync(`${where}/diary`, 'of somebody else');
   expect(await host('ls', where)).toEqual({ stdout: `${where}: 0 regions\n`, stderr: '', code: 0 });
 });
 
 test('ls says once that this machine cannot map files', async () => {
-  const where = folder();
+  const where = folderOfTest();
   for (const name of ['a', 'b']) HostRegion.open({ path: `${where}/${name}` }).close();
   vi.spyOn(HostRegion, 'find').mockImplementation(() => {
     throw new HandleError('ERR_HOST_UNSUPPORTED', 'zerotime/host needs 64-bit Linux');
@@ -222,9 +207,13 @@ test.each([
   [['show', 'a', '--watch', '0'], 'It must be a duration from 1ms to 24h'],
   [['show', 'a', '--owner', 'me'], 'It must be the ID of a user, a whole number, such as 1000.'],
   [['rm', 'a', '--\x1b[1m'], "unknown option '--\\x1b[1m'"],
+  [['set', 'a', 'b'], "missing required argument 'changes'"],
+  [['set', 'a', 'b', 'rate'], 'It must be a field and its value, such as rate=50'],
+  [['set', 'a', 'b', '=5'], 'It must be a field and its value, such as rate=50'],
+  [['block', 'a', 'b', 'c', 'soon'], 'It must be a duration from 1ms to 24h'],
+  [['reset', 'a', 'b', 'c', '--key-type', 'date'], 'Allowed choices are string, number, bigint'],
 ])('host %j is an error', async (args, message) => {
-  const { stdout, stderr, code } = await host(...args);
-  expect({ stdout, code }).toEqual({ stdout: '', code: 1 });
+  const stderr = await errorOf(['host', ...args]);
   expect(stderr).toContain(message);
   if (args[0] !== 'ls') expect(stderr).toContain(`(zerotime host ${args[0]} --help shows all`);
 });

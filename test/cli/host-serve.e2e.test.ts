@@ -1,9 +1,8 @@
-import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { KeyedTokenBucket, Semaphore, TokenBucket } from '../../src/index.ts';
 import { hostPath, hostRegion } from '../support/host.ts';
-import { LACKS_BROWSER, launchBrowser } from './support/browser.ts';
+import { expectReadable, LACKS_BROWSER, launchBrowser, newPage } from './support/browser.ts';
 import { Cli } from './support/run-cli.ts';
 
 /** Text that would be markup if it were not escaped. */
@@ -38,12 +37,8 @@ describe.skipIf(LACKS_BROWSER)('the page of zerotime host serve', () => {
       if (/^Metrics /m.test(printed)) break;
     }
     const [url = ''] = /http:\S+/.exec(printed) ?? [];
-    const page = await browser.newPage({ viewport: { width: 1_280, height: 900 } });
+    const { page, complaints } = await newPage(browser);
     onTestFinished(() => page.close());
-    const complaints: string[] = [];
-    page.on('console', (message) => complaints.push(message.text()));
-    page.on('pageerror', (error) => complaints.push(error.message));
-    page.on('dialog', (dialog) => complaints.push(dialog.message()));
     await page.goto(url);
     await page.locator('section').first().waitFor();
     return { page, url, complaints, cli };
@@ -90,22 +85,7 @@ describe.skipIf(LACKS_BROWSER)('the page of zerotime host serve', () => {
     const { region } = regionOfMany();
     const { page } = await open([region.path, hostPath()], '--allow-changes');
     await page.locator('tbody tr').first().waitFor();
-    // Its policy forbids scripts of others.
-    await page.evaluate(axe.source);
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme });
-      for (const width of [390, 1_280]) {
-        await page.setViewportSize({ width, height: 900 });
-        const ends = page.locator('main, .chart canvas');
-        await soon(() =>
-          ends.evaluateAll((all) => Math.max(...all.map((e) => e.getBoundingClientRect().right))),
-        ).toBeLessThanOrEqual(width);
-        expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
-        const { violations } = (await page.evaluate('axe.run()')) as axe.AxeResults;
-        const said = violations.map(({ id, nodes }) => [id, ...nodes.map(({ html }) => html)]);
-        expect(said, `${colorScheme} ${width}`).toEqual([]);
-      }
-    }
+    await expectReadable(page);
   });
 
   test('changes a limit by keyboard, after showing what would change', async () => {

@@ -207,15 +207,3 @@ test.each<[make: Make, changes: string[], message: string]>([
     expect((await host('log', path)).stdout).toBe(`${path}: 0 changes\n`);
   },
 );
-
-test.each([
-  [['set', 'a', 'b'], "missing required argument 'changes'"],
-  [['set', 'a', 'b', 'rate'], 'It must be a field and its value, such as rate=50'],
-  [['set', 'a', 'b', '=5'], 'It must be a field and its value, such as rate=50'],
-  [['block', 'a', 'b', 'c', 'soon'], 'It must be a duration from 1ms to 24h'],
-  [['reset', 'a', 'b', 'c', '--key-type', 'date'], 'Allowed choices are string, number, bigint'],
-])('host %j is an error', async (args, message) => {
-  const { stdout, stderr, code } = await host(...args);
-  expect({ stdout, code }).toEqual({ stdout: '', code: 1 });
-  expect(stderr).toContain(message);
-});

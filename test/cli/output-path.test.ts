@@ -10,7 +10,7 @@ import {
 import { join, relative } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { folderOfFile, written } from '../support/folders.ts';
-import { runInProcess } from './support/run-in-process.ts';
+import { expectError, runInProcess } from './support/run-in-process.ts';
 
 const folder = folderOfFile();
 
@@ -44,9 +44,7 @@ test.each([
   [['load', '--hgrm', '-'], 'It must be the path of a writable file, not standard output'],
   [[...SIMULATE, '-a', 'constant rate=1', '--svg', OUT, '--json', OUT], '--svg would replace'],
 ])('%j is an error', async (args, message) => {
-  const { code, stdout, stderr } = await runInProcess(args);
-  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-  expect(stderr).toContain(message);
+  await expectError(args, message);
   expect(readFileSync(LOG, 'utf8')).toBe('1\n2\n');
   expect(existsSync('-')).toBe(false);
 });
@@ -65,11 +63,9 @@ test.each([
   [['load', '--json', folder], 'EISDIR'],
   [['load', '--json', join(folder, 'no', 'such')], 'ENOENT'],
   [['load', '--json', `${join(folder, 'new')}/`], 'EISDIR'],
-])('%j cannot be written, which is an error before the run', async (args, reason) => {
-  const { code, stderr } = await runInProcess(args);
-  expect(code).toBe(1);
-  expect(stderr).toContain(`the path of a writable file (${reason}`);
-});
+])('%j cannot be written, which is an error before the run', (args, reason) =>
+  expectError(args, `the path of a writable file (${reason}`),
+);
 
 test('a link that leads nowhere stays, if nothing can be written through it', async () => {
   const link = join(folder, 'nowhere');
@@ -91,6 +87,5 @@ test.runIf(existsSync('/dev/shm'))('ordinary files in /dev are files', async () 
   onTestFinished(() => rmSync(shared, { recursive: true }));
   const path = join(shared, 'log');
   writeFileSync(path, '1\n');
-  const { code, stderr } = await runInProcess([...SIMULATE, '-f', path, '--json', path]);
-  expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining('replace') });
+  await expectError([...SIMULATE, '-f', path, '--json', path], 'replace');
 });

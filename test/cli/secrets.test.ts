@@ -77,12 +77,14 @@ describe('a secret', () => {
     ['http://localhost/', 'Bearer', 's3cret'],
     ['localhost:8080/?sig=s3cret'],
     ['http://localhost/', '--api-key=s3cret'],
-  ])('is not repeated by the error of load %s %s', async (...args) => {
+    ['http://localhost/', '--rate', '\u001b[2J'],
+  ])('is not repeated by the error of load %s %s, which steers no terminal', async (...args) => {
     const { stderr, code } = await runInProcess(['load', ...args]);
     expect(code).toBe(1);
     expect(stderr).toContain('error:');
     expect(stderr).not.toContain('s3cret');
     expect(stderr).not.toContain('cret@');
+    expect(stderr).not.toContain('\u001b');
   });
 });
 

@@ -8,13 +8,27 @@ import { TokenBucket } from '../../src/index.ts';
 import { hostPath } from '../support/host.ts';
 import { HAS_REUSE_PORT, heldPort } from '../support/http-threads.ts';
 
-const SERVE = new URL('../../docs/examples/serve.mjs', import.meta.url).pathname;
+const EXAMPLES = new URL('../../docs/examples/', import.meta.url);
 const THREADS = 3;
 const BURST = 7;
 /** So slow that no token arrives during the test. */
 const PER_HOUR = 0.01;
 
 const SCRIPTS = ['node-http.mjs', 'fastify.mjs', 'express.mjs', 'hono.mjs'];
+
+/** Runs an example, which ends with the test. */
+function start(name: string, settings: Readonly<Record<string, string>>, ...args: string[]) {
+  const child = spawn(process.execPath, [new URL(name, EXAMPLES).pathname, ...args], {
+    env: { ...process.env, ...settings },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  onTestFinished(async () => {
+    if (child.exitCode !== null) return;
+    child.kill();
+    await once(child, 'exit');
+  });
+  return { child, lines: createInterface(child.stdout) };
+}
 
 /** Starts the example on this port or, if it is 0, on any; resolves with the port of each thread. */
 async function serve(script: string, port: number): Promise<number[]> {
@@ -24,16 +38,8 @@ async function serve(script: string, port: number): Promise<number[]> {
     BURST: `${BURST}`,
     PER_HOUR: `${PER_HOUR}`,
   };
-  const server = spawn(process.execPath, [SERVE, script], {
-    env: { ...process.env, ...settings },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  onTestFinished(async () => {
-    server.kill();
-    await once(server, 'exit');
-  });
   const ports: number[] = [];
-  for await (const line of createInterface(server.stdout)) {
+  for await (const line of start('serve.mjs', settings, script).lines) {
     ports.push(Number(/port: (\d+)/.exec(line)?.[1]));
     if (ports.length === THREADS) break;
   }
@@ -85,37 +91,49 @@ test.runIf(HAS_REUSE_PORT).each(SCRIPTS)('%s does so on one port', async (script
   expect(statuses).toEqual([...Array(BURST).fill(200), 429, 429, 429]);
 });
 
-const EXAMPLES = new URL('../../docs/examples/', import.meta.url);
+const PROCESSES = 4;
 
-function start(name: string, settings: Readonly<Record<string, string>>) {
-  const child = spawn(process.execPath, [new URL(name, EXAMPLES).pathname], {
-    env: { ...process.env, ...settings },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  onTestFinished(() => void child.kill());
-  return { child, lines: createInterface(child.stdout) };
-}
-
-test('a cluster of four serves one port with express, and admits exactly its burst', async () => {
-  const settings = { REGION: hostPath(), RATE: '0.001', BURST: '50', PORT: '0' };
-  const { lines } = start('cluster.mjs', settings);
+/** Starts the cluster, and returns what sends it requests and tells the answers by status. */
+async function cluster(settings: Readonly<Record<string, string>>) {
+  const { lines } = start('cluster.mjs', { REGION: hostPath(), PORT: '0', ...settings });
   let listening = 0;
   let port = '';
   for await (const line of lines) {
     [, port = ''] = line.split(' ');
-    if (++listening === 4) break;
+    if (++listening === PROCESSES) break;
   }
   const ask = async () => {
     // Each request on a connection of its own, so that all processes get some.
     const answer = await fetch(`http://127.0.0.1:${port}/`, { headers: { connection: 'close' } });
     return { status: answer.status, body: await answer.text() };
   };
-  const answers = await Promise.all(Array.from({ length: 120 }, ask));
-  const admitted = answers.filter(({ status }) => status === 200);
-  expect(admitted).toHaveLength(50);
-  expect(answers.filter(({ status }) => status === 429)).toHaveLength(70);
-  // Each names the process that served it.
-  expect(new Set(admitted.map(({ body }) => body)).size).toBeGreaterThan(1);
+  return async (requests: number) => {
+    const answers = await Promise.all(Array.from({ length: requests }, ask));
+    const of = (wanted: number) => answers.filter(({ status }) => status === wanted);
+    // Each that is admitted names the process that served it.
+    return { admitted: of(200).map(({ body }) => body), refused: of(429).length };
+  };
+}
+
+test('a cluster of four serves one port with express, and admits exactly its burst', async () => {
+  const send = await cluster({ RATE: '0.001', BURST: '50' });
+  const { admitted, refused } = await send(120);
+  expect([admitted.length, refused]).toEqual([50, 70]);
+  expect(new Set(admitted).size).toBeGreaterThan(1);
+});
+
+test('it keeps its rate while all of its processes serve', async () => {
+  const startMs = performance.now();
+  const send = await cluster({ RATE: '200', BURST: '100' });
+  const served: string[] = [];
+  let refused = 0;
+  while (refused === 0 || new Set(served).size < PROCESSES || served.length < 150) {
+    const answers = await send(100);
+    served.push(...answers.admitted);
+    refused += answers.refused;
+  }
+  const seconds = (performance.now() - startMs) / 1000;
+  expect(served.length).toBeLessThanOrEqual(100 + 200 * seconds);
 });
 
 test('programs that do not know of each other, and forks, keep one limit', async () => {

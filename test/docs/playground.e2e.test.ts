@@ -1,11 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PRESETS } from '../../docs/playground/presets.ts';
 import { setupOf } from '../../docs/playground/setup.ts';
-import { LACKS_BROWSER, launchBrowser } from '../cli/support/browser.ts';
+import { LACKS_BROWSER, launchBrowser, newPage, violationsOn } from '../cli/support/browser.ts';
 import { folderOfFile } from '../support/folders.ts';
 import { serveFolder } from '../support/static-server.ts';
 
@@ -44,10 +43,7 @@ describe.skipIf(LACKS_BROWSER)('the playground in Chromium', () => {
   }
 
   async function open({ hash = '', viewport = DESK, colorScheme = 'light' }: View = {}) {
-    const page = await browser.newPage({ viewport, colorScheme });
-    const complaints: string[] = [];
-    page.on('console', (message) => complaints.push(message.text()));
-    page.on('pageerror', (error) => complaints.push(error.message));
+    const { page, complaints } = await newPage(browser, { viewport, colorScheme });
     await page.goto(`${server.url}/${hash}`);
     await page.locator('.lane').first().waitFor();
     return { page, complaints };
@@ -87,15 +83,7 @@ describe.skipIf(LACKS_BROWSER)('the playground in Chromium', () => {
   ] as const)('has contrast and labels, and fits, on %s', async (_, viewport, colorScheme) => {
     const { page } = await open({ viewport, colorScheme });
     await expect.poll(() => page.locator('.figures dd').count()).toBeGreaterThan(0);
-    await page.evaluate(axe.source);
-    const violations = await page.evaluate(async (values) => {
-      // biome-ignore lint/suspicious/noExplicitAny: axe puts itself there
-      const found = await (globalThis as any).axe.run({ runOnly: { type: 'tag', values } });
-      return found.violations.map(({ id, nodes }: { id: string; nodes: { html: string }[] }) =>
-        [id, ...nodes.map(({ html }) => html)].join(' '),
-      );
-    }, RULES);
-    expect(violations).toEqual([]);
+    expect(await violationsOn(page, { runOnly: { type: 'tag', values: RULES } })).toEqual([]);
     const width = await page.evaluate('document.documentElement.scrollWidth');
     expect(width).toBeLessThanOrEqual(viewport.width);
     await page.close();

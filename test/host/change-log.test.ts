@@ -195,33 +195,18 @@ test('who reads the record while others write sees whole changes only', async ()
   }
 });
 
-test('a pause that is killed at any store can be resumed, if it has paused', () => {
+test.each([
+  ['a pause', [], pausing, ['undefined undefined', 'pause begun', 'pause begun', 'pause done']],
+  ['a resume', [pausing], resuming, ['pause done', 'resume begun', 'resume begun', 'resume done']],
+] as const)('%s that is killed at any store can be resumed', (_, before, operation, stages) => {
   const region = privateRegion();
   ratesIn(region);
-  const copies = crashCopies(region, () => operate(region, 'set', pausing, OPTIONS));
-  expect([...new Set(copies.map(leftIn))]).toEqual([
-    '10,1 undefined undefined',
-    '10,1 pause begun',
-    '0,0 pause begun',
-    '0,0 pause done',
-  ]);
-  for (const copy of copies) {
-    operate(copy, 'set', resuming, OPTIONS);
-    expect(ratesIn(copy)).toEqual([10, 1]);
-  }
-});
-
-test('a resume that is killed at any store can be repeated', () => {
-  const region = privateRegion();
-  ratesIn(region);
-  operate(region, 'set', pausing, OPTIONS);
-  const copies = crashCopies(region, () => operate(region, 'set', resuming, OPTIONS));
-  expect([...new Set(copies.map(leftIn))]).toEqual([
-    '0,0 pause done',
-    '0,0 resume begun',
-    '10,1 resume begun',
-    '10,1 resume done',
-  ]);
+  for (const made of before) operate(region, 'set', made, OPTIONS);
+  const copies = crashCopies(region, () => operate(region, 'set', operation, OPTIONS));
+  const [from, to] = operation === pausing ? ['10,1', '0,0'] : ['0,0', '10,1'];
+  // The record comes before the change, and its mark after it.
+  const left = stages.map((stage, i) => `${i < 2 ? from : to} ${stage}`);
+  expect([...new Set(copies.map(leftIn))]).toEqual(left);
   for (const copy of copies) {
     operate(copy, 'set', resuming, OPTIONS);
     expect(ratesIn(copy)).toEqual([10, 1]);

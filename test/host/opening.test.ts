@@ -1,5 +1,6 @@
 import { closeSync, existsSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
+import { relative } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { HostStock } from '../../src/host/limiters.ts';
 import { pathOf } from '../../src/host/region-file.ts';
@@ -26,6 +27,9 @@ test('a name is that of a file in /dev/shm; a path is made absolute', () => {
   expect(pathOf('my-service')).toBe('/dev/shm/my-service');
   expect(pathOf('./my-service')).toBe(`${process.cwd()}/my-service`);
   expect(pathOf('/tmp/../my-service')).toBe('/my-service');
+  // Handles travel.
+  const path = hostPath();
+  expect(hostRegion({ path: relative('', path) }).handle.path).toBe(path);
 });
 
 describe('a file that cannot be opened', () => {

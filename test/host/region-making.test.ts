@@ -1,14 +1,5 @@
-import {
-  closeSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { closeSync, openSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
-import { dirname } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { FileLocks } from '../../src/host/file-locks.ts';
 import type { Libc } from '../../src/host/libc.ts';
@@ -105,19 +96,6 @@ test('a complete region opens while another process holds the lock for making it
   onTestFinished(() => file.close());
   expect(new FileLocks(loadLibc(), file).take(0)).toBe(true);
   HostRegion.open({ path: region.path }).close();
-});
-
-test('a relative path is made absolute, since handles travel', () => {
-  const folder = hostPath();
-  mkdirSync(folder);
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const before = process.cwd();
-  process.chdir(dirname(folder));
-  onTestFinished(() => process.chdir(before));
-  const path = `./${folder.split('/').at(-1)}/region`;
-  const region = HostRegion.open({ path, bytes: BYTES });
-  onTestFinished(() => region.close());
-  expect([region.path, region.handle.path]).toEqual([`${folder}/region`, `${folder}/region`]);
 });
 
 test('a file that cannot be locked is an error, not a process to wait for', () => {

@@ -1,6 +1,4 @@
-import { once } from 'node:events';
 import { createServer, type ServerHttp2Stream } from 'node:http2';
-import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { renderSummary } from '../../src/cli/load/summary.ts';
 import { limitText } from '../../src/cli/load/verdict.ts';
@@ -13,14 +11,12 @@ import { runLoad } from '../../src/load/threads/run.ts';
 import type { DriveResult } from '../../src/load.ts';
 import { FITNESS, resultOf } from '../cli/support/load-result.ts';
 import { loadOptions } from '../support/load-options.ts';
-import { GET, senderTo } from './sending.ts';
+import { GET, listen, senderTo } from './sending.ts';
 
 /** A server whose sessions take this number of streams, or any; it answers after this time. */
 async function slowServer(streams: number | undefined, answerMs: number): Promise<string> {
   const settings = streams === undefined ? {} : { maxConcurrentStreams: streams };
   const server = createServer({ settings });
-  const sessions = new Set<{ destroy(): void }>();
-  server.on('session', (session) => sessions.add(session));
   server.on('stream', (stream: ServerHttp2Stream) => {
     stream.on('error', () => undefined);
     setTimeout(() => {
@@ -29,15 +25,7 @@ async function slowServer(streams: number | undefined, answerMs: number): Promis
       stream.end();
     }, answerMs);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(async () => {
-    const closed = once(server, 'close');
-    server.close();
-    for (const session of sessions) session.destroy();
-    await closed;
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  return `http://127.0.0.1:${await listen(server)}/`;
 }
 
 function target(url: string, connections: number): RequestOptions {

@@ -39,24 +39,38 @@ class SlowThread {
   }
 }
 
-test('the rate changes only while every thread follows the last change', async () => {
+/** A run of these threads at 200 requests a second, on a clock that the test moves. */
+function started(
+  threads: readonly SlowThread[],
+  options: Partial<LoadOptions> = {},
+  stop = new AbortController().signal,
+) {
   const clock = ManualClock.create();
   const bucket = TokenBucket.create({ rate: 200, burst: 1, clock });
-  const [quick, slow] = [new SlowThread(), new SlowThread()] as const;
-  const threads = [quick, slow] as unknown as ThreadHandle[]; // all that a run needs of them
-  const watch = new AdmissionWatch({ threads: 2, startUs: 0, rate: 200, burst: 1 });
-  const options = { durationMs: 5000, timeoutMs: 1000 } as LoadOptions;
-  const plan = { bucket, startUs: 0.5 };
-  const { signal: stop } = new AbortController();
+  const watch = new AdmissionWatch({ threads: threads.length, startUs: 0, rate: 200, burst: 1 });
   const cpu = new UseGauge(() => ({ totalMs: 0, usedMs: { machine: 0, own: 0 } }), 200);
   let steer: (factor: number) => void = () => undefined;
   const onSteerable = (given: typeof steer) => {
     steer = given;
   };
-  const hooks = { stop, onSteerable };
-  const run = conduct({ options, threads, plan, startUs: 0, watch, cpu }, hooks);
-  clock.advance(100);
-  vi.advanceTimersByTime(100);
+  const parts = {
+    options: { durationMs: 5000, timeoutMs: 1000, ...options } as LoadOptions,
+    threads: threads as unknown as ThreadHandle[], // all that a run needs of them
+    plan: { bucket, startUs: 0.5 },
+    ...{ startUs: 0, watch, cpu },
+  };
+  const run = conduct(parts, { stop, onSteerable });
+  const pass = (ms: number) => {
+    clock.advance(ms);
+    vi.advanceTimersByTime(ms);
+  };
+  return { run, bucket, pass, steer: (factor: number) => steer(factor) };
+}
+
+test('the rate changes only while every thread follows the last change', async () => {
+  const [quick, slow] = [new SlowThread(), new SlowThread()] as const;
+  const { run, bucket, pass, steer } = started([quick, slow]);
+  pass(100);
   const changes = () => slow.commands.filter(({ type }) => type === 'rate').length;
   steer(2);
   expect([bucket.rate, changes()]).toEqual([400, 1]);
@@ -75,16 +89,9 @@ test('the rate changes only while every thread follows the last change', async (
 });
 
 test('an interrupt during the last preparations ends the run', async () => {
-  const bucket = TokenBucket.create({ rate: 200, burst: 1, clock: ManualClock.create() });
   const thread = new SlowThread();
-  const threads = [thread] as unknown as ThreadHandle[]; // all that a run needs of it
-  const watch = new AdmissionWatch({ threads: 1, startUs: 0, rate: 200, burst: 1 });
-  const options = { durationMs: 5000, timeoutMs: 1000 } as LoadOptions;
-  const plan = { bucket, startUs: 0.5 };
-  const cpu = new UseGauge(() => ({ totalMs: 0, usedMs: { machine: 0, own: 0 } }), 200);
   thread.end();
-  const stop = AbortSignal.abort();
-  const run = await conduct({ options, threads, plan, startUs: 0, watch, cpu }, { stop });
+  const run = await started([thread], {}, AbortSignal.abort()).run;
   expect(run.interrupted).toBe(true);
   expect(thread.commands.map(({ type }) => type)).toEqual(['go', 'stop']);
 });
@@ -93,21 +100,14 @@ test.each([
   ['requests', undefined, 11],
   ['a task, which may tear down for as long as a call', {}, 17],
 ])('a thread of %s is given up when all times are over', async (_, task, limitS) => {
-  const clock = ManualClock.create();
-  const bucket = TokenBucket.create({ rate: 200, burst: 1, clock });
   const thread = new SlowThread();
-  const threads = [thread] as unknown as ThreadHandle[]; // all that a run needs of it
-  const watch = new AdmissionWatch({ threads: 1, startUs: 0, rate: 200, burst: 1 });
-  const options = { durationMs: 1000, timeoutMs: 6000, task } as LoadOptions;
-  const plan = { bucket, startUs: 0.5 };
-  const { signal: stop } = new AbortController();
-  const cpu = new UseGauge(() => ({ totalMs: 0, usedMs: { machine: 0, own: 0 } }), 200);
-  const run = conduct({ options, threads, plan, startUs: 0, watch, cpu }, { stop });
+  const { run, pass } = started([thread], {
+    durationMs: 1000,
+    timeoutMs: 6000,
+    task,
+  } as LoadOptions);
   let seconds = 0;
-  for (; seconds < 30 && !thread.isGivenUp; seconds++) {
-    clock.advance(1000);
-    vi.advanceTimersByTime(1000);
-  }
+  for (; seconds < 30 && !thread.isGivenUp; seconds++) pass(1000);
   expect(seconds).toBe(1 + limitS + 1);
   await run;
 });

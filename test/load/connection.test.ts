@@ -1,30 +1,25 @@
-import { once } from 'node:events';
-import { createServer, type Server, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
-import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { errorKind } from '../../src/load/measure/errors.ts';
 import { Tally } from '../../src/load/measure/tally.ts';
 import type { Header } from '../../src/load/plan/options.ts';
 import type { Outcome } from '../../src/load/send/carrier.ts';
 import { Connection, http1Terms } from '../../src/load/send/connection.ts';
-import { deadUrl, type TestServer, tcpServer } from '../cli/support/servers.ts';
+import { deadUrl, tcpServer } from '../cli/support/servers.ts';
 import { CERT, KEY } from '../support/certificate.ts';
-import { GET, kindsOf, listen, send, senderTo } from './sending.ts';
+import { GET, kindsOf, listen, send, senderTo, silentUrl, urlOf } from './sending.ts';
 
 const ANSWER = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
 /** Longer than any test takes. */
 const PATIENT_MS = 60_000;
 
-const connections: Connection[] = [];
-const servers: TestServer[] = [];
-afterEach(async () => {
-  for (const connection of connections.splice(0)) connection.abandon();
-  await Promise.all(servers.splice(0).map((server) => server.kill()));
-});
-
-function connectionTo(origin: string): Connection {
-  const connection = new Connection(http1Terms({ ...GET, url: origin }));
-  connections.push(connection);
+function connectionTo(
+  url: string,
+  options: Partial<Parameters<typeof http1Terms>[0]> = {},
+): Connection {
+  const connection = new Connection(http1Terms({ ...GET, url, ...options }));
+  onTestFinished(() => connection.abandon());
   return connection;
 }
 
@@ -46,26 +41,12 @@ function signal(): { readonly promise: Promise<void>; readonly resolve: () => vo
 /** Answers each request, and counts what it accepts. */
 async function answering(onConnection: (socket: Socket, accepted: number) => void) {
   let accepted = 0;
-  const server: Server = createServer((socket) => {
+  const server = createServer((socket) => {
     accepted += 1;
-    socket.on('error', () => undefined);
     socket.on('data', () => socket.write(ANSWER));
     onConnection(socket, accepted);
   });
-  const sockets = new Set<Socket>();
-  server.on('connection', (socket) => sockets.add(socket));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  servers.push({
-    url: '',
-    kill: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        for (const socket of sockets) socket.destroy();
-      }),
-  });
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const port = await listen(server);
   return { url: `http://127.0.0.1:${port}/`, accepted: () => accepted };
 }
 
@@ -105,22 +86,17 @@ describe('a connection opened ahead', () => {
   });
 
   it('is given up if that takes too long', async () => {
-    const server = await tcpServer(() => undefined);
-    servers.push(server);
-    // A handshake that is never answered.
-    await connectionTo(server.url.replace('http:', 'https:')).open(20);
+    await connectionTo(await silentUrl()).open(20);
   });
 
   it('names the server in its handshake as the requests do', async () => {
     let hello = '';
-    const server = await tcpServer((socket, chunk) => {
+    const server = tcpServer((socket, chunk) => {
       hello += chunk.toString('latin1');
       socket.destroy();
     });
-    servers.push(server);
-    const url = server.url.replace('http:', 'https:');
-    const terms = http1Terms({ ...GET, url, headers: [['Host', 'tenant.example']] });
-    await new Connection(terms).open(PATIENT_MS);
+    const url = (await urlOf(server)).replace('http:', 'https:');
+    await connectionTo(url, { headers: [['Host', 'tenant.example']] }).open(PATIENT_MS);
     expect(hello).toContain('tenant.example');
   });
 
@@ -175,7 +151,7 @@ describe('interim responses', () => {
   ])('are no responses: %s', async (interim) => {
     const heads = interim.map((status) => `HTTP/1.1 ${status}\r\nlink: </a>\r\n\r\n`);
     let requests = 0;
-    const server = await tcpServer((socket) => {
+    const server = tcpServer((socket) => {
       requests += 1;
       // A body that looks like an interim response is a body.
       const body = 'HTTP/1.1 100 OK\r\n\r\n';
@@ -186,8 +162,7 @@ describe('interim responses', () => {
         setImmediate(() => socket.write(answer, () => socket.write(body)));
       }
     });
-    servers.push(server);
-    const connection = connectionTo(server.url);
+    const connection = connectionTo(await urlOf(server));
     for (let sent = 0; sent < 4; sent++) {
       expect(await request(connection)).toBe(200);
     }
@@ -199,13 +174,11 @@ describe('a connection is used again', () => {
   /** The statuses of three requests, and how many connections took them. */
   async function connectionsFor(answer: (socket: Socket) => void, headers: Header[] = []) {
     const sockets = new Set<Socket>();
-    const server = await tcpServer((socket) => {
+    const server = tcpServer((socket) => {
       sockets.add(socket);
       answer(socket);
     });
-    servers.push(server);
-    const connection = new Connection(http1Terms({ ...GET, url: server.url, headers }));
-    connections.push(connection);
+    const connection = connectionTo(await urlOf(server), { headers });
     const statuses: Outcome[] = [];
     for (let sent = 0; sent < 3; sent++) statuses.push(await request(connection));
     expect(statuses).toEqual([200, 200, 200]);
@@ -271,18 +244,15 @@ describe('a connection is used again', () => {
 
 it('a request has the length of its body, also without one where methods have one', async () => {
   let received = '';
-  const server = await tcpServer((socket, chunk) => {
+  const server = tcpServer((socket, chunk) => {
     received += chunk.toString('latin1');
     if (received.endsWith('\r\n\r\n') || received.endsWith('body')) socket.write(ANSWER);
   });
-  servers.push(server);
-  const { href: url } = new URL('/a?b', server.url);
+  const { href: url } = new URL('/a?b', await urlOf(server));
   const sentBy = async (method: string, body?: Uint8Array, headers: Header[] = []) => {
     received = '';
     const all: Header[] = [['Host', 'other'], ...headers];
-    const connection = new Connection(http1Terms({ url, method, headers: all, body }));
-    connections.push(connection);
-    expect(await request(connection)).toBe(200);
+    expect(await request(connectionTo(url, { method, headers: all, body }))).toBe(200);
     return received;
   };
   const head = (method: string) =>
@@ -300,23 +270,19 @@ it.each(['', 'a b', 'host:99999', '1.2.3.4.5'])(
   'a Host header may name no host: %j',
   async (host) => {
     let received = '';
-    const server = await tcpServer((socket, chunk) => {
+    const server = tcpServer((socket, chunk) => {
       received += chunk.toString('latin1');
       socket.write(ANSWER);
     });
-    servers.push(server);
-    const terms = http1Terms({ ...GET, url: server.url, headers: [['Host', host]] });
-    const connection = new Connection(terms);
-    connections.push(connection);
+    const connection = connectionTo(await urlOf(server), { headers: [['Host', host]] });
     expect(await request(connection)).toBe(200);
     expect(received).toContain(`\r\nhost: ${host}\r\n`);
   },
 );
 
 it('a server that sends another protocol and waits fails the request at once', async () => {
-  const server = await tcpServer((socket) => void socket.write('220 mail.example ESMTP\r\n'));
-  servers.push(server);
-  const outcome = await request(connectionTo(new URL(server.url).origin));
+  const server = tcpServer((socket) => void socket.write('220 mail.example ESMTP\r\n'));
+  const outcome = await request(connectionTo(new URL(await urlOf(server)).origin));
   expect(errorKind(outcome)).toBe('bad response');
 });
 

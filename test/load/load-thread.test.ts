@@ -1,32 +1,19 @@
 import { once } from 'node:events';
-import { MessageChannel, type MessagePort } from 'node:worker_threads';
-import { afterEach, describe, expect, it } from 'vitest';
+import { MessageChannel } from 'node:worker_threads';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { TallyRecord } from '../../src/load/measure/tally.ts';
 import { planArrivals } from '../../src/load/plan/arrival-plan.ts';
 import { runEchoServer } from '../../src/load/send/echo-server.ts';
 import { runLoadThread } from '../../src/load/send/rehearsal.ts';
 import type { LoadCommand, LoadEvent, LoadThreadData } from '../../src/load/threads/messages.ts';
-import { deadUrl, httpServer, type TestServer, tcpServer } from '../cli/support/servers.ts';
-import { GET } from './sending.ts';
+import { deadUrl, httpServer, tcpServer } from '../cli/support/servers.ts';
+import { GET, urlOf } from './sending.ts';
 
 // Runs in the test's thread, with a message channel in place of the main thread.
 
-const servers: TestServer[] = [];
-const ports: MessagePort[] = [];
-afterEach(async () => {
-  for (const port of ports.splice(0)) port.close();
-  await Promise.all(servers.splice(0).map((server) => server.kill()));
-});
-
-async function served(starting: Promise<TestServer>): Promise<string> {
-  const server = await starting;
-  servers.push(server);
-  return server.url;
-}
-
 function channel(): MessageChannel {
   const made = new MessageChannel();
-  ports.push(made.port1, made.port2);
+  onTestFinished(() => made.port1.close());
   return made;
 }
 
@@ -123,7 +110,7 @@ describe('a load thread', () => {
 
   it('sends a warm-up at the same rate, of which nothing counts', async () => {
     let answered = 0;
-    const url = await served(
+    const url = await urlOf(
       httpServer((_request, response) => {
         answered += 1;
         response.end();
@@ -141,7 +128,7 @@ describe('a load thread', () => {
 
   it('sends the given request, and counts statuses from 400 on as failed', async () => {
     const seen: unknown[] = [];
-    const url = await served(
+    const url = await urlOf(
       httpServer((request, response) => {
         seen.push([request.method, request.url, request.headers['user-agent']]);
         response.writeHead(seen.length % 2 === 0 ? 503 : 404).end();
@@ -154,7 +141,7 @@ describe('a load thread', () => {
   });
 
   it('ends early on request, after the requests due before', async () => {
-    const url = await served(httpServer((_request, response) => response.end('ok')));
+    const url = await urlOf(httpServer((_request, response) => response.end('ok')));
     const told = await loadSome(url, 3_600_000, {}, 100);
     expectSchedule(told, 100);
     expect(told.tally.counters.succeeded).toBe(told.admissions.length);
@@ -176,7 +163,7 @@ describe('a load thread', () => {
   });
 
   it('times out unanswered requests, and counts those without a connection as unsent', async () => {
-    const url = await served(tcpServer(() => undefined));
+    const url = await urlOf(tcpServer(() => undefined));
     const { admissions, tally } = await load(url, 100, { connections: 1, timeoutMs: 2_000 });
     expect(tally.counters.sent).toBe(1);
     expect(tally.errors.get('timed out')?.count).toBe(1);
@@ -184,7 +171,7 @@ describe('a load thread', () => {
   });
 
   it('continues with the queue after a connection broke', async () => {
-    const url = await served(tcpServer((socket) => socket.destroy()));
+    const url = await urlOf(tcpServer((socket) => socket.destroy()));
     const { admissions, tally } = await load(url, 100, { connections: 1 });
     expect(tally.counters).toMatchObject({ succeeded: 0, failed: admissions.length });
     expect(tally.counters.sent).toBe(admissions.length);

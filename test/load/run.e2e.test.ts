@@ -50,13 +50,6 @@ describe.concurrent('runLoad', () => {
     expect(exitCode(result)).toBe(1);
   });
 
-  it('reports a thread that cannot start', async () => {
-    const loadWorker = replacedWorker(`throw new Error('no such luck');`);
-    await expect(runLoad(OPTIONS, { stop: never, loadWorker })).rejects.toThrow(
-      /load thread cannot start: Error: no such luck/,
-    );
-  });
-
   it('counts what a thread admitted before it received an early end', async () => {
     const loadWorker = replacedWorker(`
       parentPort.on('message', ({ type, endUs }) => {

@@ -7,6 +7,7 @@ import type { RequestOptions, Transport } from '../../src/load/plan/options.ts';
 import { ConnectionPool } from '../../src/load/send/connection.ts';
 import { Http2Sessions } from '../../src/load/send/http2.ts';
 import { QueuedWork, type WorkOptions } from '../../src/load/send/queued-work.ts';
+import { type TestServer, tcpServer } from '../cli/support/servers.ts';
 
 /** Longer than any test takes. */
 const PATIENT_MS = 60_000;
@@ -28,6 +29,18 @@ export async function listen(server: Server | Http2Server, path?: string): Promi
   else server.listen(path);
   await once(server, 'listening');
   return path === undefined ? (server.address() as AddressInfo).port : 0;
+}
+
+/** Starts a server, and ends it with the test. Returns its address. */
+export async function urlOf(starting: Promise<TestServer>): Promise<string> {
+  const { url, kill } = await starting;
+  onTestFinished(kill);
+  return url;
+}
+
+/** A URL of HTTPS at which no handshake is ever answered. */
+export async function silentUrl(): Promise<string> {
+  return (await urlOf(tcpServer(() => undefined))).replace('http:', 'https:');
 }
 
 /** The requests of a test, unless it says otherwise. */

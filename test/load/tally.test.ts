@@ -223,40 +223,27 @@ describe('a timeline of latencies', () => {
     expect(slots[0]).toMatchObject({ p50Ms: 0.024, maxMs: 0.049 });
   });
 
-  it('joins a slot of too few values to what follows', () => {
+  /** A timeline of this many latencies at each of these milliseconds. */
+  function timelineOf(...slots: readonly (readonly [ms: number, count: number])[]) {
     const timeline = new LatencyTimeline();
-    for (const [ms, count] of [
-      [0, 100],
-      [100, 3],
-      [200, 100],
-      [300, 100],
-    ] as const) {
+    for (const [ms, count] of slots) {
       for (let value = 1; value <= count; value += 1) timeline.record(ms * 1_000, value);
     }
-    expect(timeline.slotsOf(30).map(({ startsAfterMs, count }) => [startsAfterMs, count])).toEqual([
-      [0, 100],
-      [100, 103],
-      [300, 100],
+    return timeline.slotsOf(30).map((slot) => [slot.startsAfterMs, slot.endsAfterMs, slot.count]);
+  }
+
+  it('joins a slot of too few values to what follows', () => {
+    expect(timelineOf([0, 100], [100, 3], [200, 100], [300, 100])).toEqual([
+      [0, 1, 100],
+      [100, 201, 103],
+      [300, 301, 100],
     ]);
   });
 
   it('joins a last slot of too few values to the one before it', () => {
-    const timeline = new LatencyTimeline();
-    for (const [ms, count] of [
-      [0, 40],
-      [2, 40],
-      [390, 5],
-    ] as const) {
-      for (let value = 1; value <= count; value += 1) timeline.record(ms * 1_000, value);
-    }
-    const slots = timeline.slotsOf(30);
-    expect(
-      slots.map(({ startsAfterMs, endsAfterMs, count }) => [startsAfterMs, endsAfterMs, count]),
-    ).toEqual([[0, 391, 85]]);
-    const few = new LatencyTimeline();
-    few.record(0, 1);
-    expect(few.slotsOf(30).map(({ count }) => count)).toEqual([1]);
-    expect(new LatencyTimeline().slotsOf(30)).toEqual([]);
+    expect(timelineOf([0, 40], [2, 40], [390, 5])).toEqual([[0, 391, 85]]);
+    expect(timelineOf([0, 1])).toEqual([[0, 1, 1]]);
+    expect(timelineOf()).toEqual([]);
   });
 
   it('adds up the timelines of several threads, whatever their slots', () => {

@@ -16,7 +16,7 @@ import { Http2Session, http2Terms } from '../../src/load/send/http2.ts';
 import { deadUrl, httpServer, tcpServer } from '../cli/support/servers.ts';
 import { CERT, KEY } from '../support/certificate.ts';
 import { folderOfTest } from '../support/folders.ts';
-import { GET, kindsOf, listen, send, senderTo } from './sending.ts';
+import { GET, kindsOf, listen, send, senderTo, silentUrl, urlOf } from './sending.ts';
 
 const answer: RequestListener = (_request, response) => void response.end('ok');
 
@@ -200,9 +200,7 @@ describe('HTTP/2', () => {
   it('times out streams, and then a session that cannot be opened', async () => {
     const seen = await serve(() => undefined);
     expect(kindsOf(await send(seen.url, http2, 2, { timeoutMs: 50 }))).toEqual(['timed out']);
-    const silent = await tcpServer(() => undefined);
-    onTestFinished(() => silent.kill());
-    const url = silent.url.replace('http:', 'https:');
+    const url = await silentUrl();
     expect(kindsOf(await send(url, http2, 2, { timeoutMs: 50 }))).toEqual(['timed out']);
   });
 
@@ -238,18 +236,16 @@ describe('HTTP/2', () => {
   });
 
   it('says what is wrong with the server', async () => {
-    const old = await httpServer((_request, response) => void response.end('ok'));
-    onTestFinished(() => old.kill());
-    expect(kindsOf(await send(old.url, http2))).toEqual(['bad response']);
+    const old = await urlOf(httpServer(answer));
+    expect(kindsOf(await send(old, http2))).toEqual(['bad response']);
     expect(kindsOf(await send(await deadUrl(), http2))).toEqual(['connection refused']);
   });
 
   it('leaves a session that cannot be opened ahead to its first request', async () => {
     const sent = await send(await deadUrl(), http2, 1, { openAhead: 1 });
     expect(kindsOf(sent)).toEqual(['connection refused']);
-    const silent = await tcpServer(() => undefined);
-    onTestFinished(() => silent.kill());
-    const sender = await senderTo(silent.url, http2, { openAhead: 1, openMs: 20 });
+    const silent = await urlOf(tcpServer(() => undefined));
+    const sender = await senderTo(silent, http2, { openAhead: 1, openMs: 20 });
     await sender.close();
   });
 });

@@ -42,68 +42,51 @@ beforeAll(() => {
 });
 afterAll(() => project.remove());
 
+/** Bundles a program and runs it: what it prints, the code of the bundle, and its size with gzip. */
+async function bundled(name: string, contents: string, options: BuildOptions = {}) {
+  const outfile = join(project.folder, `${name}.js`);
+  await esbuild({
+    ...{ stdin: { contents, resolveDir: project.folder }, outfile, bundle: true, minify: true },
+    ...{ format: 'esm', platform: 'neutral', external: ['node:worker_threads'] },
+    ...options,
+  });
+  const code = readFileSync(outfile);
+  const zipped = gzipSync(code, { level: 9 }).byteLength;
+  console.info(`${name}: ${code.byteLength} bytes, with gzip ${zipped}`);
+  return { printed: await project.run(outfile), code: code.toString(), zipped };
+}
+
 describe('a bundle', () => {
   test('of one limiter contains no other limiter, command or integration', async () => {
-    const outfile = join(project.folder, 'one.js');
-    const bundle = async (options: BuildOptions) => {
-      await esbuild({
-        stdin: {
-          contents:
-            "import { TokenBucket } from 'zerotime'; console.log(TokenBucket.create({ rate: 1, burst: 1 }).limit);",
-          resolveDir: project.folder,
-        },
-        outfile,
-        bundle: true,
-        format: 'esm',
-        platform: 'neutral',
-        external: ['node:worker_threads'],
-        ...options,
-      });
-      expect(await project.run(outfile)).toBe('1\n');
-      return readFileSync(outfile, 'utf8');
-    };
-    const code = await bundle({});
+    const program = `import { TokenBucket } from 'zerotime';
+      console.log(TokenBucket.create({ rate: 1, burst: 1 }).limit);`;
+    const { code, printed } = await bundled('one', program, { minify: false });
     expect(code).toContain('TokenBucket = class');
     // Names come with the class Region.
     expect(code).not.toContain('onMismatch');
     const others = /(Window|Log|Leaky\w*|Sometimes|Keyed\w*|Fleet\w*) = class|siphash|commander/;
     expect(others.exec(code)?.[0]).toBe(undefined);
-    const minified = await bundle({ minify: true });
-    const zipped = gzipSync(minified, { level: 9 }).byteLength;
-    console.info(`minified: ${minified.length} bytes, with gzip ${zipped}`);
-    expect(zipped).toBeLessThan(MOST_OF_ONE_LIMITER);
+    const minified = await bundled('one-minified', program);
+    expect([printed, minified.printed]).toEqual(['1\n', '1\n']);
+    expect(minified.zipped).toBeLessThan(MOST_OF_ONE_LIMITER);
   });
 
   test('of one keyed limiter is small', async () => {
-    const outfile = join(project.folder, 'keyed.js');
-    const contents = `import { KeyedTokenBucket } from 'zerotime';
+    const program = `import { KeyedTokenBucket } from 'zerotime';
       const limiter = KeyedTokenBucket.create({ rate: 1, burst: 2, capacity: 10 });
       console.log(limiter.consumeOrDrain('ann', 5));`;
-    const stdin = { contents, resolveDir: project.folder };
-    await esbuild({ stdin, outfile, bundle: true, minify: true, format: 'esm' });
-    expect(await project.run(outfile)).toBe('2\n');
-    const zipped = gzipSync(readFileSync(outfile), { level: 9 }).byteLength;
-    console.info(`one keyed limiter: ${zipped} bytes with gzip`);
+    const { printed, zipped } = await bundled('keyed', program);
+    expect(printed).toBe('2\n');
     expect(zipped).toBeLessThan(MOST_OF_ONE_KEYED_LIMITER);
   });
 
   test('of a limiter with a name contains the code that opens it', async () => {
-    const outfile = join(project.folder, 'named.js');
-    const contents = `import { ManualClock, Region, TokenBucket } from 'zerotime';
+    const program = `import { ManualClock, Region, TokenBucket } from 'zerotime';
       const [region, limit] = [Region.create(), { rate: 1, burst: 3 }];
       const clock = ManualClock.open(region, 'clock');
       const open = () => TokenBucket.open(Region.attach(region.handle), 'api', { ...limit, clock });
       console.log(open().consumeOrDrain(2), open().consumeOrDrain(2));`;
-    await esbuild({
-      stdin: { contents, resolveDir: project.folder },
-      outfile,
-      bundle: true,
-      minify: true,
-      format: 'esm',
-      platform: 'neutral',
-      external: ['node:worker_threads'],
-    });
-    expect(await project.run(outfile)).toBe('2 1\n');
+    expect((await bundled('named', program)).printed).toBe('2 1\n');
   });
 
   test('made with ZEROTIME_WASM_ONLY has no JavaScript target, and throws if it needs one', async () => {
@@ -111,50 +94,28 @@ describe('a bundle', () => {
       const limit = { rate: 1, burst: 3, kernel: '${kernel}' };
       try { console.log(TokenBucket.create(limit).consumeOrDrain(5)); }
       catch ({ code }) { console.log(code); }`;
-    const printed = async (kernel: string) => {
-      const outfile = join(project.folder, `only-${kernel}.js`);
-      await esbuild({
-        stdin: { contents: program(kernel), resolveDir: project.folder },
-        outfile,
-        bundle: true,
-        minify: true,
-        format: 'esm',
-        platform: 'neutral',
-        external: ['node:worker_threads'],
-        define: { ZEROTIME_WASM_ONLY: 'true' },
-      });
-      expect(gzipSync(readFileSync(outfile), { level: 9 }).byteLength).toBeLessThan(
-        MOST_WITH_WASM_ONLY,
-      );
-      return project.run(outfile);
-    };
-    expect(await printed('wasm')).toBe('3\n');
-    expect(await printed('atomics')).toBe('ERR_NO_WEB_ASSEMBLY\n');
+    const define = { ZEROTIME_WASM_ONLY: 'true' };
+    for (const [kernel, result] of [
+      ['wasm', '3\n'],
+      ['atomics', 'ERR_NO_WEB_ASSEMBLY\n'],
+    ] as const) {
+      const { printed, zipped } = await bundled(`only-${kernel}`, program(kernel), { define });
+      expect(printed).toBe(result);
+      expect(zipped).toBeLessThan(MOST_WITH_WASM_ONLY);
+    }
   });
 
+  const byEsbuild = (options: BuildOptions) => {
+    return async (entryPoints: Record<string, string>, outdir: string) => {
+      const common = { entryPoints, outdir, bundle: true } as const;
+      await esbuild({ ...common, format: 'esm', platform: 'node', ...options });
+    };
+  };
   const bundlers = {
-    esbuild: async (entries: Record<string, string>, outdir: string) => {
-      await esbuild({
-        entryPoints: entries,
-        outdir,
-        bundle: true,
-        format: 'esm',
-        platform: 'node',
-      });
-    },
-    'esbuild, minified': async (entries: Record<string, string>, outdir: string) => {
-      await esbuild({
-        entryPoints: entries,
-        outdir,
-        bundle: true,
-        minify: true,
-        keepNames: true,
-        splitting: true,
-        target: 'es2022',
-        format: 'esm',
-        platform: 'node',
-      });
-    },
+    esbuild: byEsbuild({}),
+    'esbuild, minified': byEsbuild({
+      ...{ minify: true, keepNames: true, splitting: true, target: 'es2022' },
+    }),
     vite: async (input: Record<string, string>, outDir: string) => {
       await vite({
         configFile: false,

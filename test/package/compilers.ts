@@ -20,7 +20,7 @@ const EXTRA: Readonly<Record<string, readonly string[]>> = {
   '6.0': ['--ignoreDeprecations', '6.0'],
 };
 /** Without a peer's package its integration has no types. */
-const TYPED = `
+export const TYPED = `
 import { type Limiter, TickerClock, TokenBucket, type TokenBucketOptions } from 'zerotime';
 import { KeyedTokenBucket } from 'zerotime/keyed';
 import { type DriveResult, drive } from 'zerotime/load';

@@ -4,25 +4,18 @@ import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { httpServer } from '../cli/support/servers.ts';
 import { examplesOf } from '../docs/fences.ts';
-import { type LinkedProject, linkedProject } from './installed.ts';
+import { TYPED } from './compilers.ts';
+import { DRIVE, type LinkedProject, linkedProject } from './installed.ts';
 
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 
 /** Uses each entry point and its types. */
-const TYPED = `
-import { type Limiter, TokenBucket, type TokenBucketOptions } from 'zerotime';
-import { KeyedTokenBucket } from 'zerotime/keyed';
-import { drive, type DriveResult, type TaskCall } from 'zerotime/load';
+const TYPED_ENTRIES = `${TYPED}
+import type { TaskCall } from 'zerotime/load';
 import { throttled } from 'zerotime/throttle';
-const options: TokenBucketOptions = { rate: 10, burst: 5 };
-export const limiter: Limiter = TokenBucket.create(options);
-export const waited: Promise<{ readonly waitedMs: number }> = limiter.wait(1, { timeoutMs: 5 });
-export const keyed: boolean = KeyedTokenBucket.create({ ...options, capacity: 10 }).tryConsume('a');
 export const paced: Promise<number> = throttled((n: number) => n * n, { limiter, key: (n) => n })(3);
 export const task = ({ sequence, signal }: TaskCall): boolean => signal.aborted || sequence > 5;
-export const driven: Promise<DriveResult> = drive({ task: new URL('file:///a.mjs'), rate: 5 });
-// @ts-expect-error: a rate is a number
-TokenBucket.create({ rate: '10', burst: 5 });
+export const drivenByUrl = drive({ task: new URL('file:///a.mjs'), rate: 5 });
 `;
 const TYPED_INTEGRATIONS = `
 import { RateLimitingSampler } from 'zerotime/opentelemetry';
@@ -75,21 +68,8 @@ describe('installed into an empty project', () => {
   });
 
   test('drives a module, in threads of its own', async () => {
-    project.write('task.js', 'export default ({ sequence }) => { if (sequence === 0) throw 1; };');
-    const file = project.write(
-      'drive.js',
-      `import { drive } from 'zerotime/load';
-      const options = { task: new URL('./task.js', import.meta.url), threads: 2, durationMs: 200 };
-      for (const rate of [100, Infinity]) {
-        let result; // a busy machine may hold up a thread for all of its run
-        do result = await drive({ ...options, rate }); while (result.calls.sent === 0);
-        const { loop, errors, threads } = result;
-        console.log(loop, errors[0]?.kind, threads.map(({ crash }) => crash));
-      }`,
-    );
-    expect(await project.run(file)).toBe(
-      'open thrown number [ null, null ]\nclosed undefined [ null, null ]\n',
-    );
+    const [file = ''] = DRIVE.files.map(({ name, text }) => project.write(name, text));
+    expect(await project.run(file)).toBe(DRIVE.printed);
   });
 
   /** Whether a file is neither the project's nor the package's. */
@@ -122,7 +102,7 @@ describe('installed into an empty project', () => {
 
   test('has types for TypeScript with moduleResolution nodenext, without the types of Node.js', () => {
     const lib = ['es2023', 'es2024.sharedmemory', 'esnext.disposable', 'dom'];
-    const found = complaints('nodenext.ts', TYPED, {
+    const found = complaints('nodenext.ts', TYPED_ENTRIES, {
       module: ts.ModuleKind.NodeNext,
       lib: lib.map((name) => `lib.${name}.d.ts`),
       types: [],
@@ -146,7 +126,7 @@ describe('installed into an empty project', () => {
   });
 
   test('has types for TypeScript with moduleResolution bundler, and for the integrations', () => {
-    const found = complaints('bundler.ts', TYPED + TYPED_INTEGRATIONS, {
+    const found = complaints('bundler.ts', TYPED_ENTRIES + TYPED_INTEGRATIONS, {
       module: ts.ModuleKind.ESNext,
       moduleResolution: ts.ModuleResolutionKind.Bundler,
       types: ['node'],

@@ -100,3 +100,25 @@ export function linkedProject(): LinkedProject {
     remove: () => rmSync(folder, { recursive: true }),
   };
 }
+
+/** The files of a program that drives a module in threads, and what the first of them prints. */
+export const DRIVE = {
+  files: [
+    {
+      name: 'drive.mjs',
+      text: `import { drive } from 'zerotime/load';
+      const options = { task: new URL('./task.mjs', import.meta.url), threads: 2, durationMs: 200 };
+      for (const rate of [100, Infinity]) {
+        let result; // a busy machine may hold up a thread for all of its run
+        do result = await drive({ ...options, rate }); while (result.calls.sent === 0);
+        const { loop, errors, threads } = result;
+        console.log(loop, errors[0]?.kind, threads.map(({ crash }) => crash));
+      }`,
+    },
+    {
+      name: 'task.mjs',
+      text: 'export default ({ sequence }) => { if (sequence === 0) throw 1; };',
+    },
+  ],
+  printed: 'open thrown number [ null, null ]\nclosed undefined [ null, null ]\n',
+};

@@ -7,7 +7,7 @@ import { findNode } from '../../bench/node-version.ts';
 import { RedisServer } from '../integrations/redis/server.ts';
 import { BUNDLERS, type BundleSize, bundleWithEach } from './bundlers.ts';
 import { COMPILERS, compileWithEach } from './compilers.ts';
-import { install } from './installed.ts';
+import { DRIVE, install } from './installed.ts';
 import { OLD_PEERS, type OldPeer } from './old-peers.ts';
 import { PEERS, type PeerCase } from './peers.ts';
 import { Project } from './project.ts';
@@ -105,23 +105,10 @@ async function testInstalls(): Promise<void> {
 async function testDrive(): Promise<void> {
   await attempt('zerotime/load on every Node.js', () =>
     inProject([], async (project) => {
-      project.write('task.mjs', 'export default async () => {};');
-      project.write(
-        'drive.mjs',
-        `import { drive } from 'zerotime/load';
-        const options = { task: new URL('./task.mjs', import.meta.url), threads: 2, durationMs: 500 };
-        for (const rate of [100, Infinity]) {
-          let result; // a busy machine may hold up a thread for all of its run
-          do result = await drive({ ...options, rate }); while (result.calls.sent === 0);
-          console.log(result.loop, result.calls.failed, result.threads.map(({ crash }) => crash));
-        }`,
-      );
+      const [file = ''] = DRIVE.files.map(({ name, text }) => project.write(name, text));
       for (const major of MAJORS) {
         const { binary } = await findNode(major);
-        expectText(
-          await project.run(binary, ['drive.mjs']),
-          'open 0 [ null, null ]\nclosed 0 [ null, null ]\n',
-        );
+        expectText(await project.run(binary, [file]), DRIVE.printed);
       }
     }),
   );

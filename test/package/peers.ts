@@ -211,27 +211,21 @@ const OPENTELEMETRY_PEERS: readonly PeerCase[] = [
   ...each('@opentelemetry/auto-instrumentations-node', ['0'], AUTO_INSTRUMENTATIONS),
 ];
 
-const REDIS = `
-import { createClient } from 'redis';
+/** A program that takes tokens with a client of Redis. */
+const redisProgram = (connecting: string) => `
 import { RedisTokenBucket } from 'zerotime/redis';
+${connecting}
+const bucket = RedisTokenBucket.create({ client, key: process.env.KEY, rate: 1e-3, burst: 3, timeoutMs: 60_000 });
+const admitted = [];
+for (let n = 0; n < 5; n++) admitted.push(await bucket.tryConsume());
+if (admitted.filter(Boolean).length === 3) console.log('ok');
+await client.quit();
+`;
+const REDIS = redisProgram(`import { createClient } from 'redis';
 const client = createClient({ url: process.env.REDIS_URL });
-await client.connect();
-const bucket = RedisTokenBucket.create({ client, key: process.env.KEY, rate: 1e-3, burst: 3, timeoutMs: 60_000 });
-const admitted = [];
-for (let n = 0; n < 5; n++) admitted.push(await bucket.tryConsume());
-if (admitted.filter(Boolean).length === 3) console.log('ok');
-await client.quit();
-`;
-const IOREDIS = `
-import ioredis from 'ioredis'; // 5.0 has no named export
-import { RedisTokenBucket } from 'zerotime/redis';
-const client = new (ioredis.Redis ?? ioredis)(process.env.REDIS_URL);
-const bucket = RedisTokenBucket.create({ client, key: process.env.KEY, rate: 1e-3, burst: 3, timeoutMs: 60_000 });
-const admitted = [];
-for (let n = 0; n < 5; n++) admitted.push(await bucket.tryConsume());
-if (admitted.filter(Boolean).length === 3) console.log('ok');
-await client.quit();
-`;
+await client.connect();`);
+const IOREDIS = redisProgram(`import ioredis from 'ioredis'; // 5.0 has no named export
+const client = new (ioredis.Redis ?? ioredis)(process.env.REDIS_URL);`);
 const PISCINA = `
 import { isMainThread } from 'node:worker_threads';
 import { Piscina } from 'piscina';

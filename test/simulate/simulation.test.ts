@@ -39,6 +39,10 @@ function fromList(ms: readonly number[]): Float64Array[] {
   return [Float64Array.from(ms, (at) => at * 1_000)];
 }
 
+/** Limiters, and the time from one turn of waiting callers to the next. */
+const BUCKET = { limiter: 'leaky-bucket rate=100', everyMs: 10 };
+const WINDOW = { limiter: 'sliding-log limit=2 intervalMs=100', everyMs: 100 };
+
 describe('simulated', () => {
   it.each([
     // 2,000 in 10 s arrive at 200/s; a burst of 1 admits every second one.
@@ -61,52 +65,19 @@ describe('simulated', () => {
     });
   });
 
-  it('callers that wait at a bucket are served in order, or refused at once if it would take too long', async () => {
-    const wait = await outcomesOf('bursts size=10 everyMs=1000', 1, 'leaky-bucket rate=100', 50);
-    expect(wait).toMatchObject({
-      admittedAtOnce: 1,
-      admittedLater: 5,
-      refusedAtOnce: 4,
-      gaveUp: 0,
-    });
-    expect(wait.waits.maxValue).toBeCloseTo(50_000, -2);
-    expect(wait.outcomes.admissions.counts.flatMap((count, ms) => (count > 0 ? [ms] : []))).toEqual(
-      [0, 10, 20, 30, 40, 50],
-    );
-  });
-
-  it('callers that wait at a window retry when it opens, and give up when that is too late', async () => {
+  it.each([
+    ['are served in order, or refused at once if it would take too long', BUCKET, 50, [1, 5, 4, 0]],
     // A window of 2: two at 0, two at 100, two at 200; the others would have to wait until 300.
-    const wait = await outcomesOf(
-      'bursts size=10 everyMs=1000',
-      1,
-      'sliding-log limit=2 intervalMs=100',
-      250,
-    );
-    expect(wait).toMatchObject({
-      admittedAtOnce: 2,
-      admittedLater: 4,
-      refusedAtOnce: 0,
-      gaveUp: 4,
-    });
-    expect(wait.outcomes.admissions.counts.flatMap((count, ms) => (count > 0 ? [ms] : []))).toEqual(
-      [0, 100, 200],
-    );
-  });
-
-  it('callers that would wait longer than their maximum are refused at once', async () => {
-    const none = await outcomesOf(
-      'bursts size=10 everyMs=1000',
-      1,
-      'sliding-log limit=2 intervalMs=100',
-      99,
-    );
-    expect(none).toMatchObject({
-      admittedAtOnce: 2,
-      admittedLater: 0,
-      refusedAtOnce: 8,
-      gaveUp: 0,
-    });
+    ['retry when the window opens, and give up when that is too late', WINDOW, 250, [2, 4, 0, 4]],
+    ['are refused at once if all would wait longer than their maximum', WINDOW, 99, [2, 0, 8, 0]],
+  ])('callers that wait %s: %s, %d ms', async (_, { limiter, everyMs }, waitMs, counts) => {
+    const wait = await outcomesOf('bursts size=10 everyMs=1000', 1, limiter, waitMs);
+    const { admittedAtOnce, admittedLater, refusedAtOnce, gaveUp, outcomes } = wait;
+    expect([admittedAtOnce, admittedLater, refusedAtOnce, gaveUp]).toEqual(counts);
+    const { slotUs, counts: starts } = outcomes.admissions;
+    const instants = starts.flatMap((count, slot) => (count > 0 ? [(slot * slotUs) / 1000] : []));
+    expect(instants).toEqual(instants.map((_, turn) => turn * everyMs));
+    expect(wait.waits.maxValue).toBeCloseTo(1000 * (instants.at(-1) ?? 0), -2);
   });
 
   it('waiting callers go before callers that arrive at the same instant', async () => {

@@ -151,12 +151,3 @@ it('a terminal without cursor movements gets lines', () => {
   expect(said()).toBe('   1 s  2,000 requests  1,999/s now, 3 failed\n');
   vi.unstubAllEnvs();
 });
-
-it('a file and a dumb terminal get no control characters', () => {
-  const { on, said } = output(false);
-  const live = liveOn(on, 2_000);
-  live.update({ ...PROGRESS, latency: LATENCY });
-  live.stop();
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be written
-  expect(said()).not.toMatch(/[\u0000-\u0009\u000b-\u001f]/);
-});

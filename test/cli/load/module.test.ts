@@ -14,13 +14,16 @@ import { folderOfFile, written } from '../../support/folders.ts';
 import { loadOptions } from '../../support/load-options.ts';
 import { type Change, OPTIONS, resultOf } from '../support/load-result.ts';
 import { readJsonResult } from '../support/load-runs.ts';
-import { runInProcess } from '../support/run-in-process.ts';
+import { expectError, runInProcess } from '../support/run-in-process.ts';
 
 const folder = folderOfFile();
 
 const file = (name: string, text: string) => written(folder, name, text);
 
-const TASK = file('task.mjs', 'export default ({ sequence }) => Math.sqrt(sequence);');
+const TASK = file(
+  'task.mjs',
+  `export default ({ sequence }) => { if (sequence === 1) throw new RangeError('odd'); };`,
+);
 const MAX = ['--rate', 'max', '-t', '2', '-d', '60ms', '--rounds', '3', '--warmup', '20ms'];
 
 const VERSION: string = JSON.parse(readFileSync('package.json', 'utf8')).version;
@@ -143,11 +146,13 @@ describe('zerotime load --rate max', () => {
     [[TASK, '--data', '{'], 'It must be JSON, or @ and the path of a JSON file'],
     [[TASK, '--data', '@/no/such.json'], 'ENOENT'],
     [['http://localhost/', '--data', '1'], '--data needs a module; for requests, use --body'],
-  ])('%j is an error', async (args, message) => {
-    const { stderr, code } = await load(...args);
-    expect(stderr).toContain(message);
-    expect(code).toBe(1);
-  });
+    [[TASK, '--redis', 'redis://localhost'], 'with a module, --redis needs --redis-key'],
+    [['http://localhost/', '--concurrency', '3'], '--concurrency needs a module'],
+    [[TASK, '--concurrency', '0'], 'a whole number from 1 to 1000000'],
+    [['./none.mjs'], 'It must be the path of a module that exists.'],
+    [['file://elsewhere/none.mjs'], 'It must be the path of a module that exists.'],
+    [['./none'], 'It must be an absolute URL'],
+  ])('%j is an error', (args, message) => expectError(['load', ...args], message));
 });
 
 /** The result of rounds: in each, the calls and microseconds of every thread. */
@@ -238,27 +243,19 @@ it.each([
   expect(formatShortTime(ns)).toBe(text);
 });
 
-const path = written(
-  folder,
-  'task.mjs',
-  `export default ({ sequence }) => { if (sequence === 1) throw new RangeError('odd'); };`,
-);
-
 /** A result of calls. */
 function callsOf(change: Change = {}): DriveResult {
   const task = { url: 'file:///task.mjs', data: undefined, concurrency: 5 };
   return resultOf({ ...change, options: { ...OPTIONS, task } });
 }
 
-const text = (result: DriveResult) => renderSummary(result, PLAIN).join('\n');
-
 it('zerotime load calls a module, and speaks of calls', async () => {
   const json = join(folder, 'result.json');
   const report = join(folder, 'report.html');
-  const args = ['load', path, '--rate', '100', '-t', '1', '-d', '200ms', '--min-rate', '0%'];
+  const args = ['load', TASK, '--rate', '100', '-t', '1', '-d', '200ms', '--min-rate', '0%'];
   const files = ['--json', json, '--report', report];
   const { stdout, stderr, code } = await runInProcess([...args, '--max-errors', '100%', ...files]);
-  expect(stderr).toContain(`${path} at 100/s`);
+  expect(stderr).toContain(`${TASK} at 100/s`);
   expect(stdout).toMatch(/ calls in 200 ms/);
   expect(stdout).toMatch(/Calls +succeeded +\d/);
   expect(stdout).toMatch(/started → done/);
@@ -276,23 +273,9 @@ it('zerotime load calls a module, and speaks of calls', async () => {
   expect(result).not.toHaveProperty('requests');
 });
 
-it.each([
-  [[path, '--method', 'PUT'], '--method cannot be used with a module'],
-  [[path, '--redis', 'redis://localhost'], 'with a module, --redis needs --redis-key'],
-  [['http://localhost/', '--concurrency', '3'], '--concurrency needs a module'],
-  [[path, '--concurrency', '0'], 'a whole number from 1 to 1000000'],
-  [['./none.mjs'], 'It must be the path of a module that exists.'],
-  [['file://elsewhere/none.mjs'], 'It must be the path of a module that exists.'],
-  [['./none'], 'It must be an absolute URL'],
-])('%j is an error', async (args, message) => {
-  const { stderr, code } = await runInProcess(['load', ...args]);
-  expect(stderr).toContain(message);
-  expect(code).toBe(1);
-});
-
 it('takes paths and file: URLs for modules, and http URLs for servers', () => {
-  expect(parseTarget(path)).toBe(`file://${path}`);
-  expect(parseTarget(`file://${path}`)).toBe(`file://${path}`);
+  expect(parseTarget(TASK)).toBe(`file://${TASK}`);
+  expect(parseTarget(`file://${TASK}`)).toBe(`file://${TASK}`);
   expect(parseTarget('http://localhost/app.js')).toBe('http://localhost/app.js');
 });
 
@@ -301,16 +284,16 @@ describe('the summary of calls', () => {
     const tally = new Tally();
     tally.countBlocked(2e6);
     const one = callsOf({ tally, sent: 1_000 });
-    expect(text(one)).toContain('Blocked     1 call blocked a thread, for up to 2.00 s');
-    expect(text(one)).toContain('1,000 calls were not started in time:');
-    expect(text(callsOf({ sent: 1_999 }))).toContain('1 call was not started in time:');
-    expect(text(one)).toContain('unknown: there was no call');
-    expect(text(one)).toMatch(/Calls +none/);
+    expect(summary(one)).toContain('Blocked     1 call blocked a thread, for up to 2.00 s');
+    expect(summary(one)).toContain('1,000 calls were not started in time:');
+    expect(summary(callsOf({ sent: 1_999 }))).toContain('1 call was not started in time:');
+    expect(summary(one)).toContain('unknown: there was no call');
+    expect(summary(one)).toMatch(/Calls +none/);
     expect(verdictLines(callsOf({ sent: 1_000 }))[0]?.text).toContain(
       'limited by the task or --concurrency',
     );
     tally.countBlocked(1e6);
-    expect(text(callsOf({ tally, sent: 1_000 }))).toContain('2 calls blocked');
+    expect(summary(callsOf({ tally, sent: 1_000 }))).toContain('2 calls blocked');
   });
 
   it('says that its own limits are those of calls', () => {

@@ -8,7 +8,7 @@ import { commandWithOptions, type Given } from '../../../src/cli/load/options.ts
 import { checkGiven, planOf } from '../../../src/cli/load/plan.ts';
 import { CERT, KEY } from '../../support/certificate.ts';
 import { folderOfFile, written } from '../../support/folders.ts';
-import { runInProcess } from '../support/run-in-process.ts';
+import { expectError } from '../support/run-in-process.ts';
 
 const folder = folderOfFile();
 
@@ -47,6 +47,7 @@ describe('the options of transports', () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(path, resolve));
     expect(transport('http://localhost/', '--unix', path)).toMatchObject({ socketPath: path });
+    await expectError(['load', '--unix', path], /--unix needs a target URL/);
     await new Promise((resolve) => server.close(resolve));
   });
 
@@ -70,24 +71,11 @@ describe('the options of transports', () => {
       [HTTPS, '--ca', file('no-ca.pem', '-----BEGIN CERTIFICATE-----\nAAAA')],
       /--ca cannot be used: /,
     ],
-  ])('%j is an error', async (args, message) => {
-    const url = args[0] === HTTPS ? [] : ['http://localhost:1/'];
-    const { code, stderr } = await runInProcess(['load', ...url, ...args]);
-    expect(stderr).toMatch(message);
-    expect(code).toBe(1);
-  });
+  ])('%j is an error', (args, message) =>
+    expectError(['load', ...(args[0] === HTTPS ? [] : ['http://localhost:1/']), ...args], message),
+  );
 
-  it('need the url of a target', async () => {
-    const server = createServer();
-    const path = join(folder, 'other');
-    await new Promise<void>((resolve) => server.listen(path, resolve));
-    expect((await runInProcess(['load', '--unix', path])).stderr).toMatch(
-      /--unix needs a target URL/,
-    );
-    await new Promise((resolve) => server.close(resolve));
-    const { stderr } = await runInProcess(['load', '--insecure']);
-    expect(stderr).toMatch(/--insecure needs an https URL; got none/);
-  });
+  it('need the url of a target', () => expectError(['load', '--insecure'], /URL; got none/));
 });
 
 /** The threads of a run, or of each of its processes. */

@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import axe from 'axe-core';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { folderOfFile } from '../../support/folders.ts';
-import { LACKS_BROWSER, launchBrowser } from '../support/browser.ts';
+import { expectReadable, LACKS_BROWSER, launchBrowser, newPage } from '../support/browser.ts';
 import { runCli } from '../support/run-cli.ts';
 
 const folder = folderOfFile();
@@ -42,12 +41,8 @@ describe.skipIf(LACKS_BROWSER)('a report in a browser', () => {
 
   /** Opens a page, and records its console output and its requests. */
   async function open(path: string) {
-    const page = await browser.newPage({ viewport: { width: 1_000, height: 800 } });
-    const complaints: string[] = [];
+    const { page, complaints } = await newPage(browser);
     const requests: string[] = [];
-    page.on('console', (message) => complaints.push(message.text()));
-    page.on('pageerror', (error) => complaints.push(error.message));
-    page.on('dialog', (dialog) => complaints.push(dialog.message()));
     page.on('request', (request) => requests.push(request.url()));
     const url = pathToFileURL(path).href;
     await page.goto(url);
@@ -92,24 +87,7 @@ describe.skipIf(LACKS_BROWSER)('a report in a browser', () => {
     ['compare', comparePage],
   ])('of %s fits a phone and a desk, and is accessible by day and by night', async (_, path) => {
     const { page } = await open(path);
-    await page.addScriptTag({ content: axe.source });
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme });
-      for (const width of [390, 1_280]) {
-        await page.setViewportSize({ width, height: 800 });
-        const ends = page.locator('main, .chart canvas');
-        // The charts follow the width a moment later.
-        await expect
-          .poll(() =>
-            ends.evaluateAll((all) => Math.max(...all.map((e) => e.getBoundingClientRect().right))),
-          )
-          .toBeLessThanOrEqual(width);
-        expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
-      }
-      const { violations } = (await page.evaluate('axe.run()')) as axe.AxeResults;
-      const said = violations.map(({ id, nodes }) => [id, ...nodes.map(({ html }) => html)]);
-      expect(said, colorScheme).toEqual([]);
-    }
+    await expectReadable(page);
     await page.close();
   });
 

@@ -12,7 +12,7 @@ import { parsePattern } from '../../../src/simulate/patterns.ts';
 import { runSimulation } from '../../../src/simulate/run.ts';
 import { parseServer } from '../../../src/simulate/server.ts';
 import { folderOfFile, written } from '../../support/folders.ts';
-import { runInProcess } from '../support/run-in-process.ts';
+import { expectError, runInProcess } from '../support/run-in-process.ts';
 
 const folder = folderOfFile();
 
@@ -149,16 +149,13 @@ describe('zerotime simulate', () => {
     expect(page).toContain('<p class="good">held: every limiter kept its bound</p>');
   });
 
-  it('fails if there is nothing to simulate', async () => {
-    const log = written(folder, 'empty.log', 'nothing\nof the kind\n');
-    const { code, stdout, stderr } = await runInProcess([...BUCKET, '--file', log]);
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toContain('has no line with a valid timestamp');
-  });
-
   it.each([
     [['simulate', '-a', 'constant rate=1'], /required option '-l, --limiter <limiter>'/],
     [BUCKET, /give --arrivals or --file/],
+    [
+      [...BUCKET, '--file', written(folder, 'empty.log', 'nothing\nof the kind\n')],
+      /has no line with a valid timestamp/,
+    ],
     [[...BUCKET, '-a', 'constant rate=1', '-f', '-'], /cannot be used with option/],
     [[...BUCKET, '-a', 'constant'], /--arrivals <pattern>' argument 'constant' is invalid/],
     [[...BUCKET, '-l', 'bucket'], /--limiter <limiter>' argument 'bucket' is invalid/],
@@ -172,11 +169,7 @@ describe('zerotime simulate', () => {
     [[...BUCKET, '-a', 'constant rate=1', '--no-spread'], /--no-spread needs --file/],
     [[...BUCKET, '-a', 'constant rate=1', '--svg', folder], /--svg <file>'.*a writable file/],
     [[...BUCKET, '-a', 'constant rate=1', '--wait', 'long'], /--wait <time>'.*a duration/],
-  ])('%j ends with what is wrong', async (args, text) => {
-    const { code, stdout, stderr } = await runInProcess(args);
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toMatch(text);
-  });
+  ])('%j ends with what is wrong', expectError);
 });
 
 const LIMITERS = ['token-bucket rate=100 burst=20', 'leaky-bucket rate=100'];

@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { vi } from 'vitest';
+import { expect, vi } from 'vitest';
 import { compareCommand } from '../../../src/cli/compare/command.ts';
 import { hostCommand } from '../../../src/cli/host/command.ts';
 import { loadCommand } from '../../../src/cli/load/command.ts';
@@ -34,4 +34,15 @@ export async function runInProcess(
     process.exitCode = undefined;
     for (const spy of spies) spy.mockRestore();
   }
+}
+
+/** The error with which the command ends, without other output. */
+export async function errorOf(args: readonly string[]): Promise<string> {
+  const { code, stdout, stderr } = await runInProcess(args);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  return stderr;
+}
+
+export async function expectError(args: readonly string[], message: string | RegExp) {
+  expect(await errorOf(args)).toMatch(message);
 }

@@ -27,7 +27,15 @@ import {
 } from '../../../src/integrations/opentelemetry.ts';
 import { expectSame } from '../../support/quick.ts';
 import { Random, SEED } from '../../support/random.ts';
-import { adjustedCount, decide, isKept, randomDigits, randomTraceId } from './spans.ts';
+import {
+  adjustedCount,
+  decide,
+  HIGHEST,
+  isKept,
+  LOWEST,
+  randomDigits,
+  randomTraceId,
+} from './spans.ts';
 
 // The decision of `CompositeSampler` of @opentelemetry/sampler-composite 0.222.0: keeps a span if the
 // threshold is valid and at most the randomness, and writes `th` if it is reliable besides.
@@ -39,35 +47,11 @@ function samplerAt(clock: ManualClock, rate: number, burst = rate) {
   return ConsistentRateLimitingSampler.create({ rate, burst, clock });
 }
 
-test('takes part in composite decisions, at most burst + rate x t of them positive', () => {
-  const clock = ManualClock.create();
-  const random = new Random(1);
-  const sampler = samplerAt(clock, 100);
-  const tally = { kept: 0, counted: 0, refused: 0 };
-  for (let ms = 0; ms < 10_000; ms++) {
-    clock.advance(1);
-    for (let i = 0; i < 5; i++) {
-      const traceId = randomTraceId(random);
-      const intent = sampler.getSamplingIntent(ROOT_CONTEXT, traceId);
-      if (intent.threshold === -1n) tally.refused++;
-      if (!keeps(intent, traceId.slice(-14))) continue;
-      tally.kept++;
-      expect(intent.attributes).toMatchObject({ 'sampler.param': 100 });
-      if (intent.thresholdReliable) tally.counted += 2 ** 56 / Number(2n ** 56n - intent.threshold);
-    }
-  }
-  expect(tally.kept).toBeGreaterThan(950);
-  expect(tally.kept).toBeLessThanOrEqual(100 + 1000);
-  expect(Math.abs(tally.counted / 50_000 - 1)).toBeLessThan(0.15);
-  expect(sampler.stats().refused).toBe(tally.refused);
-});
-
 test('answers the same object for spans that are dropped at one threshold', () => {
   const clock = ManualClock.create();
   const sampler = samplerAt(clock, 2);
-  const lowest = `${'0'.repeat(17)}1${'0'.repeat(14)}`;
   const intents = Array.from({ length: 100 }, () =>
-    sampler.getSamplingIntent(ROOT_CONTEXT, lowest),
+    sampler.getSamplingIntent(ROOT_CONTEXT, LOWEST),
   );
   const dropped = intents.filter((intent) => !keeps(intent, '0'.repeat(14)));
   expect(dropped.length).toBeGreaterThan(90);
@@ -77,10 +61,10 @@ test('answers the same object for spans that are dropped at one threshold', () =
 test('says that a threshold is not reliable after refusals', () => {
   const clock = ManualClock.create();
   const sampler = samplerAt(clock, 10, 2);
-  const highest = `${'0'.repeat(18)}${'f'.repeat(14)}`;
-  const ask = () => sampler.getSamplingIntent(ROOT_CONTEXT, highest);
+  const ask = () => sampler.getSamplingIntent(ROOT_CONTEXT, HIGHEST);
   expect([ask(), ask()].map(({ thresholdReliable }) => thresholdReliable)).toEqual([true, true]);
   expect(ask()).toEqual({ threshold: -1n, thresholdReliable: false });
+  expect(sampler.stats().refused).toBe(1);
   clock.advance(200);
   expect(ask()).toMatchObject({ thresholdReliable: false, attributes: expect.anything() });
   expect(ask()).toMatchObject({ thresholdReliable: true });
@@ -91,13 +75,12 @@ test('in a real composite, a span of a minimum has no threshold, and the others 
   const limits = { rate: 10, minimum: 1, minimumBurst: 1, clock };
   const sampler = ConsistentRateLimitingSampler.create(limits);
   const composite = createCompositeSampler(sampler);
-  const lowest = `${'0'.repeat(17)}1${'0'.repeat(14)}`;
-  const first = decide(composite, lowest, undefined, 'hot');
+  const first = decide(composite, LOWEST, undefined, 'hot');
   expect(first).toMatchObject({ decision: SamplingDecision.RECORD_AND_SAMPLED });
   expect(first.traceState?.serialize()).toBe('ot=th:0');
-  for (let i = 0; i < 1000; i++) decide(composite, lowest, undefined, 'hot');
-  expect(isKept(decide(composite, lowest, undefined, 'hot'))).toBe(false);
-  const rare = decide(composite, lowest, undefined, 'rare');
+  for (let i = 0; i < 1000; i++) decide(composite, LOWEST, undefined, 'hot');
+  expect(isKept(decide(composite, LOWEST, undefined, 'hot'))).toBe(false);
+  const rare = decide(composite, LOWEST, undefined, 'rare');
   expect(isKept(rare)).toBe(true);
   expect(rare.traceState?.serialize() ?? '').not.toContain('th:');
   expect(rare.attributes).toEqual({ 'sampler.type': 'lowerbound', 'sampler.param': 1 });
@@ -177,9 +160,10 @@ test("counts the same below the SDK's composite sampler", () => {
       expect(result.attributes).toMatchObject({ 'sampler.param': 100 });
     }
   }
+  expect(tally.kept).toBeGreaterThan(950);
   expect(tally.kept).toBeLessThanOrEqual(100 + 100 * 10);
-  // Six standard errors of a thousand spans.
-  expect(Math.abs(tally.counted / 50_000 - 1)).toBeLessThan(6 / Math.sqrt(1000));
+  // Less than five standard errors of a thousand spans.
+  expect(Math.abs(tally.counted / 50_000 - 1)).toBeLessThan(0.15);
 });
 
 test('lets children follow below its parent-threshold sampler', () => {

@@ -14,7 +14,7 @@ import { throttled } from '../../../src/throttle.ts';
 import { Crew } from '../../support/crew.ts';
 import type { SamplerUse, SamplerUsed } from '../../workers/sampler-user.ts';
 import { scene } from './collected-metrics.ts';
-import { decide } from './spans.ts';
+import { decide, HIGHEST, LOWEST } from './spans.ts';
 
 test('shows the counters and the state of a bucket', async () => {
   const { metrics, valuesOf, clock } = scene();
@@ -233,8 +233,7 @@ test('shows the rate of arrivals, the probability and the refused spans of a sam
   const { metrics, valuesOf, clock } = scene();
   const sampler = ConsistentRateLimitingSampler.create({ rate: 10, burst: 2, clock });
   metrics.add('traces', sampler);
-  const highest = `${'1'.repeat(18)}${'f'.repeat(14)}`;
-  for (let n = 0; n < 5; n++) decide(sampler, highest); // reaches every threshold
+  for (let n = 0; n < 5; n++) decide(sampler, HIGHEST);
   const { arrivalsPerSecond, probability, refused } = sampler.stats();
   expect(refused).toBe(3);
   expect(await valuesOf('traces')).toEqual({
@@ -250,8 +249,7 @@ test('shows the spans that minima of operations kept', async () => {
   const { metrics, valuesOf, clock } = scene();
   const sampler = ConsistentRateLimitingSampler.create({ rate: 1, burst: 50, minimum: 1, clock });
   metrics.add('traces', sampler);
-  const lowest = `${'1'.repeat(18)}${'0'.repeat(14)}`;
-  for (let n = 0; n < 100; n++) decide(sampler, lowest); // reaches no threshold but that of all
+  for (let n = 0; n < 100; n++) decide(sampler, LOWEST);
   const { keptByMinimum } = sampler.stats();
   expect(keptByMinimum).toBeGreaterThan(0);
   expect(await valuesOf('traces')).toMatchObject({ 'sampler.span.kept_by_minimum': keptByMinimum });

@@ -14,7 +14,7 @@ import {
 import { Crew } from '../../support/crew.ts';
 import { PATIENCE_MS } from '../../support/settled.ts';
 import type { SamplerUse, SamplerUsed } from '../../workers/sampler-user.ts';
-import { decide, isKept } from './spans.ts';
+import { decide, HIGHEST, isKept } from './spans.ts';
 
 // test/docs/programs.test.ts loads the entry point into real threads, with the real SDK.
 
@@ -142,11 +142,6 @@ test('starts nothing where threads could not find the sampler', async () => {
   await expect(registered()).rejects.toThrow('register needs Node.js 20.16 or later');
 });
 
-const THREADS = 4;
-const HIGHEST = `${'1'.repeat(18)}${'f'.repeat(14)}`;
-
-afterEach(() => setEnvironmentData('zerotime.sampler.1', undefined));
-
 function create() {
   return ConsistentRateLimitingSampler.create({ rate: 7, clock: ManualClock.create() });
 }
@@ -214,14 +209,6 @@ test('names the missing or wrong option', () => {
   expect(() => samplerFrom()).toThrow('ZEROTIME_TRACES_PER_SECOND must be a number at least 0');
   vi.stubEnv('ZEROTIME_TRACES_PER_SECOND', '');
   expect(() => samplerFrom()).toThrow(TypeError);
-});
-
-test('4 threads share the sampler of the thread that started them', async () => {
-  const sampler = samplerFrom(create().handle);
-  const crew = await Crew.start<SamplerUse, SamplerUsed>('sampler-user', THREADS);
-  const used = await crew.run({ spans: 100 });
-  expect(used.reduce((sum, { kept }) => sum + kept, 0)).toBe(10);
-  expect(spend(sampler)).toBe(0);
 });
 
 test('a thread does not make one of its own', async () => {

@@ -8,12 +8,15 @@ import {
   type TraceState,
   trace,
 } from '@opentelemetry/api';
-import { ManualClock, type Region } from '../../../src/index.ts';
+import { ManualClock } from '../../../src/index.ts';
 import { ConsistentRateLimitingSampler } from '../../../src/integrations/opentelemetry.ts';
 import { Random } from '../../support/random.ts';
 
 /** A trace id whose randomness is 0: kept only where all are. */
 export const LOWEST = `${'0'.repeat(17)}1${'0'.repeat(14)}`;
+
+/** A trace id whose randomness reaches every threshold. */
+export const HIGHEST = `${'0'.repeat(18)}${'f'.repeat(14)}`;
 
 /** The number of spans that one with this tracestate stands for; undefined if it does not say. */
 export function adjustedCount(traceState: TraceState | undefined): number | undefined {
@@ -61,29 +64,27 @@ export function isKept({ decision }: SamplingResult): boolean {
   return decision === SamplingDecision.RECORD_AND_SAMPLED;
 }
 
-interface Limits {
-  readonly rate: number;
-  readonly burst?: number;
-  readonly minimum?: number;
-  readonly minimumBurst?: number;
-  readonly operations?: number;
-  readonly region?: Region;
-}
-
 /** A sampler on a manual clock, and what draws its trace ids. */
-export function scene(options: Limits) {
+export function scene(options: Parameters<typeof ConsistentRateLimitingSampler.create>[0]) {
   const clock = ManualClock.create();
   const sampler = ConsistentRateLimitingSampler.create({ ...options, clock });
   return { clock, sampler, random: new Random(1) };
 }
 
-type Scene = ReturnType<typeof scene>;
+interface Scene {
+  readonly clock: ManualClock;
+  readonly sampler: Sampler;
+  readonly random: Random;
+}
 
 /** What became of the spans of an operation. */
 export interface Tally {
   arrived: number;
   kept: number;
   counted: number;
+  uncounted: number;
+  /** How many spans the last one stands for that says so. */
+  last: number;
 }
 
 /** Lets operations arrive, each with its steps of 1 ms from one span to the next. */
@@ -94,7 +95,7 @@ export function arrive(
 ): Record<string, Tally> {
   const names = Object.keys(everyMs);
   const tallies = Object.fromEntries(
-    names.map((name) => [name, { arrived: 0, kept: 0, counted: 0 }]),
+    names.map((name) => [name, { arrived: 0, kept: 0, counted: 0, uncounted: 0, last: 0 }]),
   );
   for (let ms = 1; ms <= seconds * 1000; ms++) {
     clock.advance(1);
@@ -105,9 +106,17 @@ export function arrive(
         const result = decide(sampler, randomTraceId(random), undefined, name);
         if (!isKept(result)) continue;
         tally.kept++;
-        tally.counted += adjustedCount(result.traceState) ?? 0;
+        const count = adjustedCount(result.traceState);
+        if (count === undefined) tally.uncounted++;
+        tally.counted += count ?? 0;
+        tally.last = count ?? tally.last;
       }
     }
   }
   return tallies;
+}
+
+/** Lets spans of one operation arrive. */
+export function arriveAt(scene: Scene, perSecond: number, seconds: number, name = 'span'): Tally {
+  return arrive(scene, { [name]: 1000 / perSecond }, seconds)[name] as Tally;
 }

@@ -56,7 +56,47 @@ describe('the options of drive', () => {
     expect(open({ task, ramp, gates })).toMatchObject({ rate: 5, ramp, gates });
   });
 
+  /** Of a run of a task, and of a target. */
+  const ofTask: [object, string][] = [
+    [{ ramp: { from: 1, to: 2, overMs: 1 } }, 'rate must be omitted with ramp, got 1'],
+    [{ burst: 0.5 }, 'burst must be an integer at least 1'],
+    [{ threads: 257 }, 'threads must be an integer at least 1 and at most 256, got 257'],
+    [{ concurrency: 0 }, 'concurrency must be an integer at least 1'],
+    [{ durationMs: 0 }, 'durationMs must be a number at least 1'],
+    [{ timeoutMs: '1' }, 'timeoutMs must be a number at least 1 and at most 86400000, got "1"'],
+    [{ warmupMs: -1 }, 'warmupMs must be a number at least 0'],
+    [{ rounds: 2 }, 'rounds needs rate Infinity'],
+    [{ signal: {} }, 'signal must be an AbortSignal, got an object'],
+    [{ onProgress: 1 }, 'onProgress must be a function, got 1'],
+    [{ gates: {} }, 'gates must be an array, got an object'],
+    [{ gates: [undefined] }, "gates[0].kind must be 'latency', 'errors' or 'rate', got undefined"],
+    [{ gates: [{ kind: 'p99' }] }, 'got "p99"'],
+    [{ gates: [{ kind: 'errors', max: 1 }] }, 'gates[0] has no option "max"'],
+    [
+      { gates: [{ kind: 'latency', percentile: 0, maxMs: 1 }] },
+      'gates[0].percentile must be a number greater than 0',
+    ],
+  ];
+  const ofTarget: [object, string][] = [
+    [{ url: '/a' }, 'target.url must be an absolute http or https URL, got "/a"'],
+    [{ url: 'ftp://a/' }, 'target.url must be an absolute http or https URL'],
+    [{ url: 'http://me:secret@a/' }, 'target.url must not contain a user name'],
+    [
+      { method: 'CONNECT' },
+      'target.method must be an HTTP method other than CONNECT, got "CONNECT"',
+    ],
+    [{ method: 3 }, 'target.method must be'],
+    [{ headers: { 'a b': 'c' } }, 'target.headers must be valid HTTP headers, got "a b"'],
+    [{ headers: { a: 3 } }, 'target.headers must be valid HTTP headers, got "a"'],
+    [{ headers: { 'Content-Length': '3' } }, 'target.headers must not contain content-length'],
+    [{ body: 3 }, 'target.body must be a string or a Uint8Array, got 3'],
+  ];
   it.each<[unknown, string]>([
+    ...ofTask.map(([one, message]): [object, string] => [{ task, rate: 1, ...one }, message]),
+    ...ofTarget.map(([one, message]): [object, string] => [
+      { target: { url, ...one }, rate: 1 },
+      message,
+    ]),
     [undefined, 'options must be an object, got undefined'],
     [{ rate: 1 }, 'options must have task or target, got neither'],
     [{ task, target: { url }, rate: 1 }, 'options must have task or target, got both'],
@@ -76,70 +116,13 @@ describe('the options of drive', () => {
       'rate must be a number at least 0.001 and at most 1000000, or Infinity, got 2000000',
     ],
     [
-      { task, rate: 1, ramp: { from: 1, to: 2, overMs: 1 } },
-      'rate must be omitted with ramp, got 1',
-    ],
-    [
       { task, ramp: { from: 1, to: 2, over: 1 } },
       'ramp has no option "over"; did you mean overMs?',
     ],
     [{ task, ramp: { from: 1, to: Number.POSITIVE_INFINITY, overMs: 1 } }, 'ramp.to must be'],
-    [{ task, rate: 1, burst: 0.5 }, 'burst must be an integer at least 1'],
-    [
-      { task, rate: 1, threads: 257 },
-      'threads must be an integer at least 1 and at most 256, got 257',
-    ],
-    [{ task, rate: 1, concurrency: 0 }, 'concurrency must be an integer at least 1'],
-    [{ task, rate: 1, durationMs: 0 }, 'durationMs must be a number at least 1'],
-    [
-      { task, rate: 1, timeoutMs: '1' },
-      'timeoutMs must be a number at least 1 and at most 86400000, got "1"',
-    ],
-    [{ task, rate: 1, warmupMs: -1 }, 'warmupMs must be a number at least 0'],
-    [{ task, rate: 1, rounds: 2 }, 'rounds needs rate Infinity'],
-    [{ task, rate: 1, signal: {} }, 'signal must be an AbortSignal, got an object'],
-    [{ task, rate: 1, onProgress: 1 }, 'onProgress must be a function, got 1'],
-    [{ task, rate: 1, gates: {} }, 'gates must be an array, got an object'],
-    [
-      { task, rate: 1, gates: [undefined] },
-      "gates[0].kind must be 'latency', 'errors' or 'rate', got undefined",
-    ],
-    [{ task, rate: 1, gates: [{ kind: 'p99' }] }, 'got "p99"'],
-    [{ task, rate: 1, gates: [{ kind: 'errors', max: 1 }] }, 'gates[0] has no option "max"'],
-    [
-      { task, rate: 1, gates: [{ kind: 'latency', percentile: 0, maxMs: 1 }] },
-      'gates[0].percentile must be a number greater than 0',
-    ],
     [{ target: { url }, rate: 1, concurrency: 2 }, 'concurrency needs a task'],
     [{ target: { url }, rate: 1, data: 2 }, 'data needs a task'],
     [{ target: { url }, rate: 1, data: 0 }, 'data needs a task'],
-    [
-      { target: { url: '/a' }, rate: 1 },
-      'target.url must be an absolute http or https URL, got "/a"',
-    ],
-    [{ target: { url: 'ftp://a/' }, rate: 1 }, 'target.url must be an absolute http or https URL'],
-    [
-      { target: { url: 'http://me:secret@a/' }, rate: 1 },
-      'target.url must not contain a user name',
-    ],
-    [
-      { target: { url, method: 'CONNECT' }, rate: 1 },
-      'target.method must be an HTTP method other than CONNECT, got "CONNECT"',
-    ],
-    [{ target: { url, method: 3 }, rate: 1 }, 'target.method must be'],
-    [
-      { target: { url, headers: { 'a b': 'c' } }, rate: 1 },
-      'target.headers must be valid HTTP headers, got "a b"',
-    ],
-    [
-      { target: { url, headers: { a: 3 } }, rate: 1 },
-      'target.headers must be valid HTTP headers, got "a"',
-    ],
-    [
-      { target: { url, headers: { 'Content-Length': '3' } }, rate: 1 },
-      'target.headers must not contain content-length',
-    ],
-    [{ target: { url, body: 3 }, rate: 1 }, 'target.body must be a string or a Uint8Array, got 3'],
     [
       { target: { url, connections: 1 }, rate: 1, threads: 2 },
       'target.connections must be at least 2, one for each thread, got 1',

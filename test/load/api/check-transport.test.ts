@@ -1,14 +1,13 @@
-import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { createSecureServer } from 'node:http2';
-import type { AddressInfo, Server } from 'node:net';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { checkDriveOptions } from '../../../src/load/api/check-options.ts';
 import type { DriveOptions, HttpTarget } from '../../../src/load/plan/drive-options.ts';
 import { type DriveResult, drive } from '../../../src/load.ts';
 import { CERT, KEY } from '../../support/certificate.ts';
 import { folderOfTest } from '../../support/folders.ts';
+import { listen } from '../sending.ts';
 
 const url = 'https://localhost/';
 
@@ -74,12 +73,6 @@ describe('the transport of a target', () => {
   });
 });
 
-async function listening<One extends Server>(server: One, where: number | string): Promise<One> {
-  server.listen(where as number, typeof where === 'number' ? '127.0.0.1' : undefined);
-  await once(server, 'listening');
-  return server;
-}
-
 const RUN: DriveOptions = {
   rate: 50,
   durationMs: 100,
@@ -96,20 +89,13 @@ async function sent(options: DriveOptions): Promise<DriveResult> {
 
 describe('drive', () => {
   it('speaks HTTP/2 over TLS with a server whose authority it trusts', async () => {
-    const server = await listening(createSecureServer({ cert: CERT, key: KEY }), 0);
-    const sessions = new Set<{ destroy(): void }>();
+    const server = createSecureServer({ cert: CERT, key: KEY });
     const seen = new Set<string>();
-    server.on('session', (session) => sessions.add(session));
     server.on('request', (request, response) => {
       seen.add(request.httpVersion);
       response.end();
     });
-    onTestFinished(() => {
-      for (const session of sessions) session.destroy();
-      server.close();
-    });
-    const { port } = server.address() as AddressInfo;
-    const target = { url: `https://127.0.0.1:${port}/`, http2: true };
+    const target = { url: `https://127.0.0.1:${await listen(server)}/`, http2: true };
     const tls = { ca: CERT, servername: 'zerotime.test' };
     const [trusted, doubted] = await Promise.all([
       sent({ ...RUN, target: { ...target, tls } }),
@@ -122,19 +108,14 @@ describe('drive', () => {
   });
 
   it('reaches a server at a Unix domain socket', async () => {
-    const folder = folderOfTest();
-    const socketPath = join(folder, 'socket');
+    const socketPath = join(folderOfTest(), 'socket');
     const hosts = new Set<string | undefined>();
-    const server = await listening(
-      createServer((request, response) => {
-        hosts.add(request.headers.host);
-        response.end();
-      }),
-      socketPath,
-    );
+    const server = createServer((request, response) => {
+      hosts.add(request.headers.host);
+      response.end();
+    });
+    await listen(server, socketPath);
     const result = await sent({ ...RUN, target: { url: 'http://a.example/', socketPath } });
-    server.closeAllConnections();
-    server.close();
     expect(result.statusCodes).toEqual({ 200: result.calls.sent });
     expect([...hosts]).toEqual(['a.example']);
   });

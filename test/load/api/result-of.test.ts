@@ -52,22 +52,6 @@ it.each<[unknown, number | null]>([
   expect(dataBytesOf(data)).toBe(bytes);
 });
 
-it('a URL keeps its secrets', () => {
-  expect(resultOf({ url: 'http://example.com/?token=abc' }).url).toBe(
-    'http://example.com/?token=***',
-  );
-});
-
-it('what calls threw has neither secrets nor controls', () => {
-  const tally = new Tally(0);
-  tally.countError('E\u202e CODE\u001b[2J', 'Authorization: Bearer s3cret', 0);
-  const { errors, failuresByTime, verdict } = resultOf({ tally });
-  const [kind, example] = ['E\\u202e CODE\\x1b[2J', 'Authorization: ***'];
-  expect(errors).toEqual([{ kind, count: 1, example }]);
-  expect(failuresByTime.map((one) => one.kind)).toEqual([kind]);
-  expect(verdict.reasons[0]).toBe(`no call succeeded: ${kind}: ${example}`);
-});
-
 it('failures are counted by due time, each kind by itself', () => {
   const tally = new Tally(0);
   for (const dueUs of [0, 1_500, 1_600]) tally.countStatus(503, dueUs);

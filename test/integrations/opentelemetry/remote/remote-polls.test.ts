@@ -88,14 +88,6 @@ test('keeps the last good strategy if the server sends no end, or no answer', as
   await Promise.all(endless.map((answer) => keepsTheLastIfSent(answer, 2000)));
 });
 
-test('keeps the last good strategy while the server is down', async () => {
-  const scene = await samplerOf(await StrategyServer.start());
-  await put(scene, PROBABILISTIC);
-  await scene.server.stop();
-  expect(await scene.sampler.poll()).toBe(false);
-  expect(arrive(scene, 10, 1000).kept).toBeGreaterThan(4000);
-});
-
 test('an answer that is overtaken by a later one is not obeyed', async () => {
   let slow: ServerResponse | undefined;
   const scene = await samplerOf(await StrategyServer.start());

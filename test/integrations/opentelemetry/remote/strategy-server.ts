@@ -9,7 +9,7 @@ import {
   type RemoteSamplerOptions,
 } from '../../../../src/integrations/opentelemetry.ts';
 import { Random } from '../../../support/random.ts';
-import { adjustedCount, decide, isKept, randomTraceId } from '../spans.ts';
+import { arriveAt } from '../spans.ts';
 
 type Answer = string | ((response: ServerResponse, request: IncomingMessage) => void);
 
@@ -107,24 +107,7 @@ export async function put({ server, sampler }: RemoteScene, answer: string): Pro
   expect(await sampler.poll()).toBe(true);
 }
 
-/** Lets spans arrive, and returns the kept and counted ones. */
-export function arrive(
-  { clock, sampler, random }: RemoteScene,
-  perMs: number,
-  ms: number,
-  name = 'span',
-) {
-  const tally = { kept: 0, counted: 0, uncounted: 0 };
-  for (let i = 0; i < ms; i++) {
-    clock.advance(1);
-    for (let span = 0; span < perMs; span++) {
-      const result = decide(sampler, randomTraceId(random), undefined, name);
-      if (!isKept(result)) continue;
-      tally.kept++;
-      const count = adjustedCount(result.traceState);
-      if (count === undefined) tally.uncounted++;
-      tally.counted += count ?? 0;
-    }
-  }
-  return tally;
+/** Lets spans arrive. */
+export function arrive(scene: RemoteScene, perMs: number, ms: number, name?: string) {
+  return arriveAt(scene, 1000 * perMs, ms / 1000, name);
 }

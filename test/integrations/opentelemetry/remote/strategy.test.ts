@@ -126,16 +126,6 @@ test('shows each text to all attached threads', () => {
   }
 });
 
-test('refuses a text that has no room, and keeps the last', () => {
-  const { one, other } = boards(1000);
-  one.write('small');
-  expect(() => one.write('x'.repeat(1001))).toThrow(
-    new RangeError('the strategy takes 1001 bytes, which exceeds 1000'),
-  );
-  expect(other.version).toBe(1);
-  expect(other.read()).toBe('small');
-});
-
 test('reads nothing that is not whole', () => {
   const { one, other, words } = boards();
   one.write('some text');
