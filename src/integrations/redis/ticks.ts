@@ -7,7 +7,7 @@ const HALF_TICKS = BigInt(HALF);
 export type Ticks = number | bigint;
 
 /** Ticks as a number where a double counts them. */
-export function compact(ticks: bigint): Ticks {
+function compact(ticks: bigint): Ticks {
   const number = Number(ticks);
   return Number.isSafeInteger(number) ? number : ticks;
 }
