@@ -179,7 +179,7 @@ class Twins {
   }
 }
 
-// docs/algorithms-limit-sets.md: "a reset delays nothing that is promised after it"
+// A reset delays nothing that is promised after it: see docs/algorithms-limit-sets.md.
 it('moves what is promised after a reset as for a key that was never seen, and nothing forgotten in a pause', () => {
   let promises = 0;
   for (let run = 0; run < part(5000, 40); run++) {
