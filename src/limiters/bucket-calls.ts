@@ -218,9 +218,22 @@ export abstract class BucketCalls extends TokenCalls implements Part {
     options: SleepOptions,
   ): Promise<boolean>;
 
-  /** Takes tokens for a caller that waits, if there are any before its own are due. @internal */
-  protected retakes(_n: number, _nowUs: number): boolean {
-    return false;
+  /**
+   * Takes tokens for a caller that waits, if there are any before its own are due. Returns the
+   * microseconds until it should look again, 0 if it has them now.
+   * @internal
+   */
+  protected retake(_n: number, _nowUs: number): number {
+    return Number.POSITIVE_INFINITY;
+  }
+
+  /**
+   * When a caller that waits has to look again. That is not after now if its tokens are due, or it has
+   * taken others.
+   * @internal
+   */
+  protected nextLookUs({ dueUs, n }: Reservation, nowUs: number): number {
+    return dueUs <= nowUs ? dueUs : Math.min(dueUs, nowUs + this.retake(n, nowUs));
   }
 
   /** {@link sleepUntilDue}, blocking the thread. */
@@ -233,10 +246,10 @@ export abstract class BucketCalls extends TokenCalls implements Part {
       const event = this.changes.observe();
       // Read the clock first: tokens due by then stay due, whatever changes afterwards.
       const nowUs = this.clock.now();
-      const { dueUs, n } = reservation;
-      if (dueUs <= nowUs || this.retakes(n, nowUs)) return true;
-      if (dueUs > deadlineUs) return false;
-      sleepOrLook(this.clock, nowUs, dueUs, { strict, precise, event });
+      const lookUs = this.nextLookUs(reservation, nowUs);
+      if (lookUs <= nowUs) return true;
+      if (lookUs > deadlineUs) return false;
+      sleepOrLook(this.clock, nowUs, lookUs, { strict, precise, event });
     }
   }
 

@@ -68,9 +68,9 @@ export class KeyBucket extends BucketCalls {
   /**
    * Fills this key's bucket for every tier: it then holds what a key does that took nothing, which
    * after a raise of the burst is not at once the whole burst. Callers of `wait` and `waitSync` try
-   * again at once; those for whom the tokens do not suffice keep their instants, and so do
-   * reservations: a pause stops them, and a change moves them. Has no effect on a key that is full
-   * or without an entry in the table.
+   * again at once, and those for whom the tokens do not suffice as soon as it holds enough, but no
+   * later than their instants. Those stay, as do those of reservations: a pause stops them, and a
+   * change moves them. Has no effect on a key that is full or without an entry in the table.
    */
   reset(): void {
     this.at.reset();
@@ -101,10 +101,17 @@ export class KeyBucket extends BucketCalls {
    * What those were promised lapses: it was charged to the shared bucket, or is forgotten.
    * @internal
    */
-  protected override retakes(n: number, nowUs: number): boolean {
+  protected override retake(n: number, nowUs: number): number {
     const kernel = this.seek();
     // Look first: most waiting callers wake for another key.
-    return kernel.timeUntil(nowUs, n) === 0 && kernel.retake(nowUs, n);
+    let us = kernel.timeUntil(nowUs, n);
+    if (us === 0) {
+      if (kernel.retake(nowUs, n)) return 0;
+      // Another caller was faster, or what is promised comes first.
+      us = kernel.timeUntil(nowUs, n);
+    }
+    // Whole microseconds, so that the clock moves until then.
+    return Math.ceil(us) || Number.POSITIVE_INFINITY;
   }
 
   /** Each caller sleeps by itself, because later ones may be served first. @internal */
@@ -118,10 +125,10 @@ export class KeyBucket extends BucketCalls {
       const event = changes.observe();
       // Read the clock first: tokens due by then stay due, whatever changes afterwards.
       const nowUs = clock.now();
-      const { dueUs, n } = reservation;
-      if (dueUs <= nowUs || this.retakes(n, nowUs)) return true;
-      if (dueUs > deadlineUs) return false;
-      await sleepOrWake(clock, dueUs, options, (wake) => changes.listen(event, wake));
+      const lookUs = this.nextLookUs(reservation, nowUs);
+      if (lookUs <= nowUs) return true;
+      if (lookUs > deadlineUs) return false;
+      await sleepOrWake(clock, lookUs, options, (wake) => changes.listen(event, wake));
     }
   }
 

@@ -137,13 +137,17 @@ describe.each(['wasm', 'atomics'] as const)('a key that is reset, in %s', (kerne
     },
   };
 
-  /** Three callers who wait for the whole burst each. */
+  /** Three callers who wait for the whole burst each, and the instants of three such promises. */
   async function scene(make: (typeof tables)[keyof typeof tables]) {
     const clock = ManualClock.create();
     const { table, setRate } = make(clock);
-    table.consumeOrDrain('ann', 4);
+    for (const key of ['ann', 'bob']) table.consumeOrDrain(key, 4);
     const served: number[] = [];
     const waits = [0, 1, 2].map((i) => table.wait('ann', 4).then(() => served.push(i)));
+    const promised = [0, 1, 2].map(() => table.reserve('bob', 4));
+    const reset = () => {
+      for (const key of ['ann', 'bob']) table.reset(key);
+    };
     const pass = async (ms: number) => {
       // Callers that were woken look before the clock moves.
       await settled(20);
@@ -151,20 +155,23 @@ describe.each(['wasm', 'atomics'] as const)('a key that is reset, in %s', (kerne
       await settled(20);
       return served;
     };
-    return { table, setRate, pass, end: () => Promise.all(waits) };
+    const duesMs = () => promised.map((one) => ((one?.dueUs ?? Number.NaN) - clock.now()) / 1000);
+    return { reset, setRate, pass, duesMs, end: () => Promise.all(waits) };
   }
 
   it.each([true, false])(
     'lets those whom its tokens do not suffice wait through a pause, which comes first: %s',
     async (isPausedFirst) => {
-      const { table, setRate, pass, end } = await scene(tables.KeyedLimitSet);
+      const { reset, setRate, pass, duesMs, end } = await scene(tables.KeyedLimitSet);
       if (isPausedFirst) setRate(0);
-      table.reset('ann');
+      reset();
       if (!isPausedFirst) setRate(0);
       expect(await pass(0)).toEqual([0]);
       expect(await pass(10_000)).toEqual([0]);
+      expect(duesMs()).toEqual([0, 0, 0].map(() => Number.POSITIVE_INFINITY));
       setRate(10);
-      expect(await pass(799)).toEqual([0]);
+      expect(duesMs()).toEqual([400, 800, 1200]);
+      expect(await pass(399)).toEqual([0]);
       expect(await pass(1)).toEqual([0, 1]);
       expect(await pass(399)).toEqual([0, 1]);
       expect(await pass(1)).toEqual([0, 1, 2]);
@@ -175,17 +182,48 @@ describe.each(['wasm', 'atomics'] as const)('a key that is reset, in %s', (kerne
   it.each(Object.entries(tables))(
     'lets a change of the rate move those who still wait: %s',
     async (_, make) => {
-      const { table, setRate, pass, end } = await scene(make);
-      table.reset('ann');
+      const { reset, setRate, pass, duesMs, end } = await scene(make);
+      reset();
       expect(await pass(300)).toEqual([0]);
       setRate(5);
-      expect(await pass(999)).toEqual([0]);
+      expect(duesMs()).toEqual([200, 1000, 1800]);
+      expect(await pass(199)).toEqual([0]);
       expect(await pass(1)).toEqual([0, 1]);
       expect(await pass(799)).toEqual([0, 1]);
       expect(await pass(1)).toEqual([0, 1, 2]);
       await end();
     },
   );
+
+  it.each(Object.entries(tables))(
+    'never lets those who wait sleep while it is full: %s',
+    async (_, make) => {
+      const { reset, pass, end } = await scene(make);
+      reset();
+      expect(await pass(399)).toEqual([0]);
+      // Half of the time until their instants.
+      expect(await pass(1)).toEqual([0, 1]);
+      expect(await pass(399)).toEqual([0, 1]);
+      expect(await pass(1)).toEqual([0, 1, 2]);
+      await end();
+    },
+  );
+
+  it('serves one who blocks the thread as soon as it has the tokens', () => {
+    const clock = ManualClock.create();
+    const { table } = tables.KeyedLimitSet(clock);
+    table.consumeOrDrain('ann', 4);
+    table.reserve('ann', 4);
+    const sleep = vi.spyOn(clock, 'sleepSync');
+    sleep.mockImplementation((untilUs) => clock.set(untilUs / 1000));
+    // The caller is due after 800 ms, and finds 1 of 4 tokens.
+    sleep.mockImplementationOnce(() => {
+      table.reset('ann');
+      table.tryConsume('ann', 3);
+    });
+    expect(table.waitSync('ann', 4)).toBe(true);
+    expect(clock.nowMs).toBe(300);
+  });
 
   it('keeps its bucket while promises are not due, although it is full', () => {
     const clock = ManualClock.create();
@@ -208,78 +246,4 @@ describe.each(['wasm', 'atomics'] as const)('a key that is reset, in %s', (kerne
     setRate(5);
     expect(reservation?.dueUs).toBe(1_401_000);
   });
-});
-
-describe.each(['wasm', 'atomics'] as const)('a key of a KeyedLimitSet, in %s', (kernel) => {
-  const fast = { rate: 10, burst: 10 };
-  const slow = { rate: 1, burst: 10 };
-
-  function scene() {
-    const clock = ManualClock.create();
-    const table = KeyedLimitSet.create({ limits: [fast, slow], capacity: 4, clock, kernel });
-    table.consumeOrDrain('ann', 10);
-    const reservation = table.reserve('ann', 5);
-    return { clock, table, reservation };
-  }
-
-  it.each([true, false])(
-    'does not wait ever longer if its limits take turns in being slow, with promises since its reset: %s',
-    (isPromised) => {
-      const { table, reservation } = scene();
-      table.reset('ann');
-      table.consumeOrDrain('ann', 10);
-      const later = isPromised ? table.reserve('ann', 5) : undefined;
-      for (let i = 0; i < 10; i++) {
-        table.reconfigure({ limits: i % 2 === 0 ? [slow, fast] : [fast, slow] });
-        // With the first change, as without a reset: see docs/algorithms-limit-sets.md.
-        if (isPromised) expect(later?.dueUs).toBe(15_000_000);
-        expect(reservation?.dueUs).toBeLessThanOrEqual(isPromised ? 15_000_000 : 5_000_000);
-      }
-      if (!isPromised) expect(reservation?.dueUs).toBe(5_000_000);
-    },
-  );
-
-  it('waits for no longer after a pause, however its limits took turns', () => {
-    const { clock, table, reservation } = scene();
-    table.reset('ann');
-    table.consumeOrDrain('ann', 10);
-    table.reserve('ann', 5);
-    table.reconfigure({ limits: [{ rate: 0 }, {}] });
-    clock.advance(10_000);
-    expect(reservation?.dueUs).toBe(Number.POSITIVE_INFINITY);
-    for (const limits of [
-      [fast, slow],
-      [slow, fast],
-    ] as const) {
-      table.reconfigure({ limits });
-      expect(reservation?.dueUs).toBeLessThanOrEqual(25_000_000);
-    }
-  });
-
-  it('gets nothing from the cancelling of what was reserved before its reset', () => {
-    const { table, reservation } = scene();
-    table.reconfigure({ limits: [{ burst: 20 }, { burst: 20 }] });
-    const other = table.reserve('ann', 5);
-    table.reset('ann');
-    expect(table.balance('ann')).toBe(10);
-    for (const one of [other, reservation]) expect(one?.cancel()).toBe(false);
-    expect(table.balance('ann')).toBe(10);
-  });
-});
-
-it('makes due what a change has moved, when the bucket is reclaimed before anybody looks', () => {
-  const clock = ManualClock.create();
-  const limits = [{ rate: 10, burst: 4 }] as const;
-  const table = KeyedLimitSet.create({ limits, capacity: 1, clock });
-  const reservations = ['ann', 'bob'].map((key) => {
-    table.consumeOrDrain(key, 4);
-    return table.reserve(key, 4);
-  });
-  table.reconfigure({ limits: [{ rate: 0 }] });
-  for (const one of reservations) expect(one?.dueUs).toBe(Number.POSITIVE_INFINITY);
-  table.reconfigure({ limits: [{ rate: 10 }] });
-  clock.advance(10_000);
-  for (const key of ['carl', 'dora']) table.tryConsume(key);
-  expect(table.stats().reclaimed).toBe(2);
-  for (const one of reservations) expect(one?.dueUs).toBeLessThanOrEqual(clock.now());
 });

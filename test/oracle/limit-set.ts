@@ -253,7 +253,7 @@ export class LimitSetOracle extends Calls<Promised> {
   }
 
   #start(us: Rational): Schedule {
-    this.#schedule ??= new Schedule(us, us);
+    this.#schedule ??= new Schedule(us);
     return this.#schedule;
   }
 
@@ -334,7 +334,7 @@ export class LimitSetOracle extends Calls<Promised> {
       schedule.moveTo(now, isPaused);
       if (schedule.isKept) schedule.stretchBy(slowestOf(old).over(slowest));
       // Otherwise a restart of nothing.
-      else this.#schedule = new Schedule(now, ZERO, this.#index, this.#version, isPaused);
+      else schedule.begin(ZERO, Rational.of(1), this.#index, this.#version);
       this.#movePromised(true);
       return;
     }

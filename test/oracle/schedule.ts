@@ -31,20 +31,31 @@ export class Schedule {
   atUs: Rational;
   virtualAt: Rational;
   #slope = Rational.of(1);
-  #upTo: Rational;
-  anchor: number;
+  #upTo = ZERO;
+  anchor = 0;
   /** Whole tokens by which bursts were lowered while the pending ones were promised. */
   lowered = 0;
-  isFrozen: boolean;
+  isFrozen = false;
   /** The virtual instant of the last promise that a reset has forgotten. */
   #forgotten: Rational | undefined;
+  /** Whether a restart has put forgotten promises off to the end of a pause. */
+  #isWithheld = false;
 
-  constructor(atUs: Rational, virtualAt: Rational, upTo = ZERO, anchor = 0, isFrozen = false) {
-    this.atUs = atUs;
-    this.virtualAt = virtualAt;
+  /** Begins with virtual instants that are real. */
+  constructor(us: Rational) {
+    this.atUs = us;
+    this.virtualAt = us;
+  }
+
+  /** Goes on from another anchor, at which `pending` tokens are due until the last one so far. */
+  begin(pending: Rational, slope: Rational, upTo: Rational, anchor: number): void {
+    this.#isWithheld ||= this.isFrozen && this.isKept;
+    this.#slope = slope;
+    this.virtualAt = ZERO.minus(pending);
     this.#upTo = upTo;
     this.anchor = anchor;
-    this.isFrozen = isFrozen;
+    this.lowered = 0;
+    this.#forgotten = undefined;
   }
 
   /** Whether the engine's doubles and ticks hold an instant. */
@@ -63,6 +74,7 @@ export class Schedule {
     if (!this.isFrozen) this.virtualAt = this.virtualOf(us);
     this.atUs = us;
     this.isFrozen = isFrozen;
+    this.#isWithheld &&= isFrozen;
   }
 
   stretchBy(factor: Rational): void {
@@ -88,9 +100,10 @@ export class Schedule {
   dueOf({ virtual, anchor, index }: { virtual: Rational; anchor: number; index: Rational }) {
     const at = anchor === this.anchor ? virtual : index.minus(this.#upTo);
     const rest = at.minus(this.virtualAt);
-    if (!isAfter(rest, ZERO)) return { isPast: true, dueUs: this.atUs };
+    const isPast = !isAfter(rest, ZERO) && !this.#isWithheld;
+    if (isPast) return { isPast, dueUs: this.atUs };
     const dueUs = this.isFrozen ? undefined : this.atUs.plus(rest.times(this.#slope));
-    return { isPast: false, dueUs };
+    return { isPast, dueUs };
   }
 
   /** Takes the earlier of the two schedules: from now to its last instant, and whether it restarts. */
@@ -104,17 +117,10 @@ export class Schedule {
     // Beyond this, the engine restarts: see src/kernel/engine/limit-set/schedule.ts.
     const coarse = this.virtualAt.abs().times(this.#slope).times(stretch);
     const isExact = !isAfter(coarse, COARSEST);
-    const mayRestart = !(isPaused && this.isKept);
-    const restarts = mayRestart && isAfter(left.times(stretch), pending.over(slowest));
+    const restarts = isAfter(left.times(stretch), pending.over(slowest));
     this.lowered += lowered;
-    if (restarts) {
-      this.#slope = Rational.of(1).over(slowest);
-      this.virtualAt = ZERO.minus(pending);
-      this.#upTo = index;
-      this.anchor = version;
-      this.lowered = 0;
-      this.#forgotten = undefined;
-    } else this.stretchBy(stretch);
+    if (restarts) this.begin(pending, Rational.of(1).over(slowest), index, version);
+    else this.stretchBy(stretch);
     return { span: restarts ? pending.over(slowest) : left.times(stretch), restarts, isExact };
   }
 }

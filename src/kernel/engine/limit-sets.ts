@@ -326,11 +326,12 @@ export {
   indexLow,
   limitsWord,
   movedUs,
+  promiseAnchor,
+  promiseVirtual,
   receiptTokens,
   reset,
   returnTokens,
   stage,
   wasDue,
 } from './limit-set/return';
-export { promiseAnchor, promiseVirtual } from './limit-set/schedule';
 export { failure, failedExchanges, receiptEntry, receiptVersion } from './results';

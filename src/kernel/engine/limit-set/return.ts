@@ -21,7 +21,16 @@ import {
   tickAt,
   unitsOf,
 } from './record';
-import { bringForward, dueIn, forget, isFrozen, isPast, presentOf } from './schedule';
+import {
+  bringForward,
+  dueIn,
+  forget,
+  isFrozen,
+  isPast,
+  presentOf,
+  promisedAnchor,
+  promisedAt,
+} from './schedule';
 import {
   chargedUsOf,
   copySchedule,
@@ -217,8 +226,8 @@ export function wasDue(): bool {
   return isPast;
 }
 
-// The last admission: its tokens, the index of the last one, its additions, and the word of its
-// limits.
+// The last admission: its tokens, the index of the last one, its promise, its additions, and the word
+// of its limits.
 
 export function receiptTokens(): f64 {
   return tokens;
@@ -230,6 +239,14 @@ export function indexLow(): i32 {
 
 export function indexHigh(): i32 {
   return highOf(newIndex);
+}
+
+export function promiseVirtual(): f64 {
+  return promisedAt;
+}
+
+export function promiseAnchor(): i32 {
+  return promisedAnchor;
 }
 
 let added: i64 = 0;

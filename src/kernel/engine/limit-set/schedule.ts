@@ -66,7 +66,12 @@ import {
 // schedule at an instant: its distances stay, and nothing more of it is due.
 //
 // A reset forgets what is promised: no limit counts it, and nobody queues behind it. The schedule
-// keeps its instants, so a pause stops it, and a pause only stretches until it is due.
+// keeps its instants, so a pause stops it. A restart counts only what was promised since: forgotten
+// promises are due at once, or, while a limit is paused, withheld until the pause ends.
+
+/** A bit beside `lowered`; the sign says whether the schedule is frozen. */
+const WITHHELD: i32 = 1 << 30;
+const MOST_LOWERED: i32 = WITHHELD - 1;
 
 // A schedule, as read from a slot.
 let atUs: f64 = 0;
@@ -75,6 +80,8 @@ let slope: f64 = 1;
 let upTo: i64 = 0;
 let anchor: i32 = 0;
 let frozen: bool = false;
+/** Whether what the anchor found due waits for the end of a pause, as forgotten promises may be in it. */
+let withheld: bool = false;
 /** Whole tokens by which bursts were lowered since one of the pending promises may have been made. */
 let lowered: i32 = 0;
 /** The virtual instant of the last forgotten promise; -Infinity if none is. */
@@ -89,7 +96,8 @@ function read(slot: usize): void {
   anchor = load32(at + SCHEDULE_anchor);
   const rest = load32(at + SCHEDULE_lowered);
   frozen = rest < 0;
-  lowered = rest & i32.MAX_VALUE;
+  withheld = (rest & WITHHELD) != 0;
+  lowered = rest & MOST_LOWERED;
   forgotten = peekF64(at + SCHEDULE_forgotten);
 }
 
@@ -102,6 +110,7 @@ function readOrStart(slot: usize, nowUs: f64): void {
   upTo = 0;
   anchor = 0;
   frozen = false;
+  withheld = false;
   lowered = 0;
   forgotten = -Infinity;
 }
@@ -111,6 +120,7 @@ function readOrStart(slot: usize, nowUs: f64): void {
  * schedule was moved to the instant of the anchor.
  */
 function begin(slot: usize, pending: f64, next: f64): void {
+  withheld = withheld || (frozen && forgotten > virtualAt);
   virtualAt = -pending;
   slope = next;
   upTo = indexOf(slot);
@@ -120,7 +130,8 @@ function begin(slot: usize, pending: f64, next: f64): void {
 }
 
 function write(): void {
-  writeSchedule(atUs, virtualAt, slope, upTo, anchor, lowered, frozen, forgotten);
+  const flags = (frozen ? i32.MIN_VALUE : 0) | (withheld ? WITHHELD : 0);
+  writeSchedule(atUs, virtualAt, slope, upTo, anchor, lowered | flags, forgotten);
 }
 
 function virtualOf(us: f64): f64 {
@@ -132,6 +143,7 @@ function moveTo(us: f64): void {
   if (!frozen) virtualAt = virtualOf(us);
   atUs = us;
   frozen = isPaused;
+  withheld = withheld && isPaused;
 }
 
 /** The instant at which a slot's contents stand still, or `nowUs` if they do not. */
@@ -151,16 +163,8 @@ export function isPending(slot: usize, us: f64): bool {
 }
 
 // The last promise: its virtual instant, and the anchor of its schedule.
-let promisedAt: f64 = 0;
-let promisedAnchor: i32 = 0;
-
-export function promiseVirtual(): f64 {
-  return promisedAt;
-}
-
-export function promiseAnchor(): i32 {
-  return promisedAnchor;
-}
+export let promisedAt: f64 = 0;
+export let promisedAnchor: i32 = 0;
 
 /**
  * Notes the promise of an instant in the schedule of a slot, and writes the schedule into the spare
@@ -192,7 +196,7 @@ export function dueIn(slot: usize, index: i64, virtual: f64, itsAnchor: i32): f6
 }
 
 function dueAt(virtual: f64): f64 {
-  isPast = !(virtual > virtualAt);
+  isPast = !(virtual > virtualAt || withheld);
   if (isPast) return atUs;
   return frozen ? Infinity : atUs + (virtual - virtualAt) * slope;
 }
@@ -327,10 +331,7 @@ function isCoarse(stretch: f64): bool {
   return !(abs(virtualAt) * slope * stretch <= COARSEST);
 }
 
-/**
- * Takes the earlier of the two schedules, but not a restart that could make forgotten promises due
- * during a pause. Precondition: the slot's own was read.
- */
+/** Takes the earlier of the two schedules. Precondition: the slot's own was read. */
 function reschedule(slot: usize, old: usize, changedUs: f64): void {
   const presentUs = frozen ? atUs : changedUs;
   const left = max<f64>(lastUsOf(slot) - presentUs, 0);
@@ -351,11 +352,10 @@ function reschedule(slot: usize, old: usize, changedUs: f64): void {
   // At most the tokens that the last restart has not granted yet, if it has not granted all.
   if (anchor != 0 && virtualAt < 0) pending = min(pending, tokensBefore(indexOf(slot)) - virtualAt);
   const perToken = 1e6 / slowestOf(live);
-  const isSooner = !(left * stretch <= pending * perToken);
-  const restarts = isCoarse(stretch) || (isSooner && !(isPaused && forgotten > virtualAt));
+  const restarts = isCoarse(stretch) || !(left * stretch <= pending * perToken);
   const span = restarts ? pending * perToken : left * stretch;
   // What is not counted is taken from the limits.
-  const counted = min<f64>(ceil(lower), (i32.MAX_VALUE - lowered) as f64);
+  const counted = min<f64>(ceil(lower), (MOST_LOWERED - lowered) as f64);
   lowered += counted as i32;
   for (let i = 0; i < count; i++) {
     const held = heldAtLast(slot, i, old, presentUs, left);

@@ -238,7 +238,7 @@ export function copySchedule(slot: usize): void {
   writeI64(to + SCHEDULE_forgotten, peek64(from + SCHEDULE_forgotten));
 }
 
-/** Writes the spare slot's schedule. The sign of `lowered` says whether it is frozen. */
+/** Writes the spare slot's schedule. */
 export function writeSchedule(
   atUs: f64,
   virtualAt: f64,
@@ -246,7 +246,6 @@ export function writeSchedule(
   upTo: i64,
   anchor: i32,
   lowered: i32,
-  isFrozen: bool,
   forgotten: f64,
 ): void {
   const to = scheduleAt(spareAt);
@@ -254,7 +253,7 @@ export function writeSchedule(
   writeF64(to + SCHEDULE_virtualAt, virtualAt);
   writeF64(to + SCHEDULE_slope, slope);
   writeI64(to + SCHEDULE_upTo, upTo);
-  writeI64(to + SCHEDULE_anchor, joined(anchor, isFrozen ? lowered | i32.MIN_VALUE : lowered));
+  writeI64(to + SCHEDULE_anchor, joined(anchor, lowered));
   writeF64(to + SCHEDULE_forgotten, forgotten);
 }
 
