@@ -1,9 +1,9 @@
 import { load64, peek64, writeI64 } from '../accesses';
 import { highOf, joined, ticksDown } from '../arithmetic';
-import { AGAIN, CROWDED, DAMAGED, MAX_SPAN_TICKS } from '../constants';
-import { isKeyed, isLive, isOwned, NONE, shared, STATE } from '../keyed/table';
-import { begin, isNothing, openEntry, ownEntry } from './charge';
-import { addedTo, isPromised, lastMoved, newIndex, tokens } from './decision';
+import { AGAIN, CROWDED, DAMAGED, MAX_SPAN_TICKS, NO_PLACE } from '../constants';
+import { ANY, isKeyed, isLive, isOwned, NONE, ownEntry, shared, STATE } from '../keyed/table';
+import { begin, chargeKey, isNothing, openEntry } from './charge';
+import { addedTo, aim, BLOCK, isPromised, lastMoved, newIndex, tokens } from './decision';
 import {
   capOf,
   count,
@@ -50,21 +50,17 @@ import { failBecause, failed } from '../results';
 /** More ticks than any debt. */
 const ALL: i64 = 2 * MAX_SPAN_TICKS;
 
-/** Tokens for a key without a bucket lapse, because they may belong to the shared bucket. */
-export function returnTokens(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
-  return begin(high, low, nowUs) ? end(giveBack(tokens, false)) : failed;
+/** Empties a bucket for a time, unless all limits are unlimited. */
+export function empty(us: f64): f64 {
+  aim(BLOCK, 0, 0, us);
+  return isNothing(1) ? NO_PLACE : chargeKey(1, true, ANY);
 }
 
 /**
- * Fills a key's bucket under every limit, and forgets what is promised: 1, 0 if there is no bucket or
- * it is full, or a failure.
+ * Returns tokens, or fills the bucket and forgets what is promised: 1 if promised tokens moved up or
+ * it was filled, 0 or a failure.
  */
-export function reset(high: u32, low: u32, nowUs: f64): f64 {
-  return begin(high, low, nowUs) ? end(giveBack(0, true)) : failed;
-}
-
-/** Returns tokens, or fills the bucket: 1 if promised tokens moved up or it was filled. */
-function giveBack(tokens: f64, fills: bool): f64 {
+export function giveBack(tokens: f64, fills: bool): f64 {
   while (true) {
     const entry = ownEntry();
     if (entry == NONE) return 0;
