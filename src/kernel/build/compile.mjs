@@ -98,7 +98,7 @@ const INLINED_NAMES = [
   'hasSchedule lastUsOf limitsOf isHeld holdingOf slotAt slotOf zeroTimeAt writeCharge',
   'writeLast spareZeroTime isOurs bringUp takeSpare liveAfter stateAfter chargeAll',
   'ownEntry openEntry unitsOf presentOf signSpare nearer countOf inWord swapSpare hold end',
-  'takeAnyway takeTokens',
+  'takeOnce',
 ].flatMap((line) => line.split(' '));
 const INLINED = new RegExp(`^(?=(?:export )?function (${INLINED_NAMES.join('|')})\\()`, 'gm');
 

@@ -1,5 +1,13 @@
 import { unitsBefore } from '../arithmetic';
-import { LATER, NEVER, NO_PLACE, WHEN_FULL_admit, WHEN_FULL_share } from '../constants';
+import {
+  AGAIN,
+  DAMAGED,
+  LATER,
+  NEVER,
+  NO_PLACE,
+  WHEN_FULL_admit,
+  WHEN_FULL_share,
+} from '../constants';
 import { failBecause, failed } from '../results';
 import {
   begin,
@@ -8,21 +16,22 @@ import {
   instantUs,
   isNothing,
   longestUntil,
-  look,
+  lookOnce,
+  renew,
   report,
   seenState,
   setInstant,
-  takeAndReport,
-  takeTokens,
+  takeOnce,
   wholeHeld,
 } from './charge';
 import { countAbove } from './claim';
 import { end, learn } from './contents';
-import { empty, giveBack } from './return';
-import { ANY, countPlaceless, useShared } from './table';
+import { emptyOnce, giveBackOnce } from './return';
+import { ANY, countPlaceless, NONE, ownEntry, useShared } from './table';
 
 // The calls on the buckets of a table, or on limit sets, by the halves of a key's hash. In the module
-// of limit sets, `charge`, `contents` and `return` are those of the folder limit-set.
+// of limit sets, `charge`, `contents` and `return` are those of the folder limit-set. Each operation
+// on an entry is attempted again if another thread was faster, or the limits have changed.
 
 let whenFull: i32 = 0;
 
@@ -38,9 +47,9 @@ function isShared(): bool {
   return true;
 }
 
-/** The answer for a key that has neither a place nor a share. */
-function answerNobody(): f64 {
-  return whenFull == WHEN_FULL_admit ? 0 : LATER;
+/** Lets a key that has neither a place nor a share hold the full burst, or nothing. */
+function holdNobody(): void {
+  copyNobody(whenFull == WHEN_FULL_admit);
 }
 
 /** Microseconds from the caller's `nowUs`, if this call has read the clock again. */
@@ -48,40 +57,51 @@ function fromNow(wait: f64, nowUs: f64): f64 {
   return wait > 0 ? wait + (instantUs - nowUs) : wait;
 }
 
-/** {@link takeTokens} of a key with or without a place. */
-function takeAnyway(tokens: f64, maxWaitUs: f64, isCharge: bool): f64 {
+/** {@link takeOnce}, until it succeeds; of a key with or without a place. */
+function takeTokens(tokens: f64, maxWaitUs: f64, isCharge: bool, only: i64, reports: bool): f64 {
   while (true) {
-    const wait = takeTokens(tokens, maxWaitUs, isCharge, ANY);
-    if (wait != NO_PLACE) return wait;
-    // There is nothing to charge if keys without a place are refused or admitted.
-    if (!isShared()) return isCharge ? 0 : answerNobody();
+    const wait = takeOnce(tokens, maxWaitUs, isCharge, only, reports);
+    if (wait == NO_PLACE) return takeWithoutPlace(tokens, maxWaitUs, isCharge, only, reports);
+    if (wait != AGAIN) return wait;
+    if (!renew()) return DAMAGED;
   }
+}
+
+function takeWithoutPlace(
+  tokens: f64,
+  maxWaitUs: f64,
+  isCharge: bool,
+  only: i64,
+  reports: bool,
+): f64 {
+  if (isShared()) return takeTokens(tokens, maxWaitUs, isCharge, only, reports);
+  // There is nothing to charge if keys without a place are refused or admitted.
+  if (isCharge) return 0;
+  holdNobody();
+  if (reports) report(tokens, whenFull == WHEN_FULL_admit);
+  return whenFull == WHEN_FULL_admit ? 0 : LATER;
 }
 
 /** Microseconds to wait, LATER, NEVER or a failure. */
 export function acquire(high: u32, low: u32, nowUs: f64, tokens: f64, maxWaitUs: f64): f64 {
   if (!begin(high, low, nowUs)) return failed;
-  return end(fromNow(takeAnyway(tokens, maxWaitUs, false), nowUs));
+  // Compiled into this function: most calls need no other attempt.
+  let wait = takeOnce(tokens, maxWaitUs, false, ANY, false);
+  if (wait == AGAIN) wait = renew() ? takeTokens(tokens, maxWaitUs, false, ANY, false) : DAMAGED;
+  if (wait == NO_PLACE) wait = takeWithoutPlace(tokens, maxWaitUs, false, ANY, false);
+  return end(fromNow(wait, nowUs));
 }
 
 /** Takes tokens without a maximum, even more than a bucket holds; LATER if the debt is too long. */
 export function charge(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
   if (!begin(high, low, nowUs)) return failed;
-  return end(fromNow(takeAnyway(tokens, Infinity, true), nowUs));
+  return end(fromNow(takeTokens(tokens, Infinity, true, ANY, false), nowUs));
 }
 
 /** Like `acquire` without a wait; reports the state of every limit. */
 export function decide(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
   if (!begin(high, low, nowUs)) return failed;
-  let wait = takeAndReport(tokens);
-  if (wait == NO_PLACE) {
-    if (!isShared()) {
-      copyNobody(whenFull == WHEN_FULL_admit);
-      report(tokens, whenFull == WHEN_FULL_admit);
-      return end(answerNobody());
-    }
-    wait = takeAndReport(tokens);
-  }
+  const wait = takeTokens(tokens, 0, false, ANY, true);
   // Nothing was charged, so no state was seen.
   if (wait == NEVER || isNothing(tokens)) {
     const looked = lookAnyway();
@@ -91,7 +111,16 @@ export function decide(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
   return end(wait);
 }
 
-/** Reads what a key with or without a place holds: 0 or a failure. */
+/** Reads what the key's bucket holds, without creating it: 0, NO_PLACE or a failure. */
+function look(): f64 {
+  while (true) {
+    const answer = lookOnce();
+    if (answer != AGAIN) return answer;
+    if (!renew()) return DAMAGED;
+  }
+}
+
+/** The same for a key with or without a place: 0 or a failure. */
 function lookAnyway(): f64 {
   const answer = look();
   if (answer != NO_PLACE) return answer;
@@ -99,7 +128,7 @@ function lookAnyway(): f64 {
     useShared();
     return look();
   }
-  copyNobody(whenFull == WHEN_FULL_admit);
+  holdNobody();
   return 0;
 }
 
@@ -113,12 +142,12 @@ export function drain(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
     if (answer == 0) {
       taken = wholeHeld(most);
       // Only from the state seen, so that this takes every whole token in the bucket.
-      answer = takeTokens(taken, 0, false, seenState);
+      answer = takeTokens(taken, 0, false, seenState, false);
     }
     if (answer == 0) return end(taken);
     if (answer == NO_PLACE) {
       if (isShared()) continue;
-      copyNobody(whenFull == WHEN_FULL_admit);
+      holdNobody();
       return end(wholeHeld(most));
     }
     if (answer != LATER && answer != NEVER) return end(answer);
@@ -145,7 +174,12 @@ export function timeUntil(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
  * debt, because all are unlimited.
  */
 export function block(high: u32, low: u32, nowUs: f64, us: f64): f64 {
-  return begin(high, low, nowUs) ? end(empty(us)) : failed;
+  if (!begin(high, low, nowUs)) return failed;
+  while (true) {
+    const answer = emptyOnce(us);
+    if (answer != AGAIN) return end(answer);
+    if (!renew()) return end(DAMAGED);
+  }
 }
 
 /**
@@ -161,6 +195,16 @@ export function returnTokens(high: u32, low: u32, nowUs: f64, tokens: f64): f64 
  */
 export function reset(high: u32, low: u32, nowUs: f64): f64 {
   return begin(high, low, nowUs) ? end(giveBack(0, true)) : failed;
+}
+
+function giveBack(tokens: f64, fills: bool): f64 {
+  while (true) {
+    const entry = ownEntry();
+    if (entry == NONE) return 0;
+    const answer = giveBackOnce(entry, tokens, fills);
+    if (answer != AGAIN) return answer;
+    if (!renew()) return DAMAGED;
+  }
 }
 
 /** The number of buckets that are not full. */

@@ -106,34 +106,25 @@ export function isNothing(tokens: f64): bool {
 }
 
 /**
- * Returns microseconds to wait, LATER, NEVER, NO_PLACE or DAMAGED. A charge may exceed the burst.
- * `only`: a state, NO_BUCKET or ANY.
+ * Takes tokens once: microseconds to wait, LATER, NEVER, NO_PLACE, AGAIN or DAMAGED. A charge may
+ * exceed the burst. `only`: a state, NO_BUCKET or ANY. With `reports`, also {@link report}s.
  */
-export function takeTokens(tokens: f64, maxWaitUs: f64, isCharge: bool, only: i64): f64 {
+export function takeOnce(
+  tokens: f64,
+  maxWaitUs: f64,
+  isCharge: bool,
+  only: i64,
+  reports: bool,
+): f64 {
+  const cost = costOf(tokens);
   forgetEntry();
   leaveWord(0);
-  while (true) {
-    const cost = costOf(tokens);
-    leaveCost(cost << ZERO_TIME_SHIFT);
-    const maxWait = maxWaitUs == 0 ? 0 : min(round(maxWaitUs * ticksPerMicro), longestWait());
-    const most = isCharge ? TABLE_SPAN_TICKS : capTicks;
-    const wait = cost == 0 || cost > most ? needless(cost) : chargeKey(cost, maxWait, only);
-    if (wait != AGAIN) return wait > 0 ? wait / ticksPerMicro : wait;
-    if (!renew()) return DAMAGED;
-  }
-}
-
-/** The answer for a cost that is nothing, or too much. */
-function needless(cost: i64): f64 {
-  if (!isInForce()) return AGAIN;
-  return cost == 0 ? 0 : NEVER;
-}
-
-/** {@link takeTokens} of what there is now, and {@link report}. */
-export function takeAndReport(tokens: f64): f64 {
-  const wait = takeTokens(tokens, 0, false, ANY);
-  report(tokens, wait == 0);
-  return wait;
+  leaveCost(cost << ZERO_TIME_SHIFT);
+  const maxWait = maxWaitUs == 0 ? 0 : min(round(maxWaitUs * ticksPerMicro), longestWait());
+  const most = isCharge ? TABLE_SPAN_TICKS : capTicks;
+  const wait = chargeKey(cost, maxWait, only, most);
+  if (reports) report(tokens, wait == 0);
+  return wait > 0 ? wait / ticksPerMicro : wait;
 }
 
 /** Leaves the state after a decision about `tokens`, from what the bucket holds. */
@@ -163,10 +154,11 @@ export function copyNobody(isFull: bool): void {
 }
 
 /**
- * Returns ticks to wait for a cost above 0, LATER, NO_PLACE, DAMAGED, or AGAIN if the limits or the
- * entry have changed. `only`: as for {@link takeTokens}.
+ * Returns ticks to wait, LATER, NEVER for a cost above `most`, NO_PLACE, DAMAGED, or AGAIN if the
+ * limits or the entry have changed. `only`: as for {@link takeOnce}.
  */
-export function chargeKey(cost: i64, maxWait: f64, only: i64): f64 {
+export function chargeKey(cost: i64, maxWait: f64, only: i64, most: i64): f64 {
+  if (cost == 0 || cost > most) return !isInForce() ? AGAIN : cost == 0 ? 0 : NEVER;
   const entry = ownEntry();
   if (entry != NONE) return charge(entry, cost, maxWait, only);
   // The bucket in that state was full since, and is gone.
@@ -274,14 +266,10 @@ export function zeroTimeAtFirstSight(): i64 {
 /** The state that the last look found, or NO_BUCKET. */
 export let seenState: i64 = NO_BUCKET;
 
-/** Reads the contents of the key's bucket without creating it: 0, NO_PLACE or DAMAGED. */
-export function look(): f64 {
-  while (true) {
-    const entry = ownEntry();
-    const answer = entry == NONE ? lookForRoom() : lookAt(entry);
-    if (answer != AGAIN) return answer;
-    if (!renew()) return DAMAGED;
-  }
+/** Reads the contents of the key's bucket without creating it: 0, NO_PLACE, AGAIN or DAMAGED. */
+export function lookOnce(): f64 {
+  const entry = ownEntry();
+  return entry == NONE ? lookForRoom() : lookAt(entry);
 }
 
 function lookForRoom(): f64 {

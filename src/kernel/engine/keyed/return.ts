@@ -2,7 +2,7 @@ import { exchange64, load64 } from '../accesses';
 import { joined, round, ticksDown } from '../arithmetic';
 import { ticksPerMicro, ticksPerToken } from '../bucket/limit';
 import { AGAIN, DAMAGED, LATER, NO_PLACE, TABLE_SPAN_TICKS } from '../constants';
-import { chargeKey, heldTicks, look, renew, seenState, zeroTimeAtFirstSight } from './charge';
+import { chargeKey, heldTicks, lookOnce, renew, seenState, zeroTimeAtFirstSight } from './charge';
 import { isInForce, tier, useTier, useWholeFill } from './limits';
 import {
   bringStateUp,
@@ -32,21 +32,19 @@ import {
 
 // Puts a key's bucket into debt. An entry in debt is never reclaimed.
 
-/** A quantum bucket stays empty until the next fill after that. */
-export function empty(us: f64): f64 {
+/**
+ * Empties a bucket for a time: 0, NO_PLACE, DAMAGED, or AGAIN if the limits or the bucket have
+ * changed. A quantum bucket stays empty until the next fill after that.
+ */
+export function emptyOnce(us: f64): f64 {
   const asked = tier;
-  while (true) {
-    const answer = emptyOnce(us);
-    useTier(asked);
-    if (answer != AGAIN) return answer;
-    if (!renew()) return DAMAGED;
-  }
+  const answer = emptyUnder(asked, us);
+  useTier(asked);
+  return answer;
 }
 
-/** 0, NO_PLACE, DAMAGED, or AGAIN if the limits or the bucket have changed. */
-function emptyOnce(us: f64): f64 {
+function emptyUnder(asked: i32, us: f64): f64 {
   // A block does not depend on limits. It keeps the tier, unless the bucket is unused.
-  const asked = tier;
   const entry = ownEntry();
   let state = entry == NONE ? NO_BUCKET : load64(entry + STATE);
   // After the state: its parity tells its record only to a call that knows the one in force.
@@ -63,7 +61,7 @@ function emptyOnce(us: f64): f64 {
   // In windows, the last one is used up for every tier.
   useWholeFill();
   setInstant(instantUs);
-  const looked = look();
+  const looked = lookOnce();
   if (looked != 0) return looked;
   // Only from the state that has told the tier, so that a debt added by another thread is not added
   // to this.
@@ -72,32 +70,21 @@ function emptyOnce(us: f64): f64 {
   const span = sinceFill + round(us * ticksPerMicro);
   const cost = costOfSpan(min(span, longestWait()) as i64) + heldBefore(heldTicks);
   if (cost <= 0) return 0;
-  const wait = chargeKey(cost, Infinity, state);
+  const wait = chargeKey(cost, Infinity, state, cost);
   // The span bounds the wait, so LATER means that the state has changed.
   return wait == LATER ? AGAIN : min<f64>(wait, 0);
 }
 
 // Moves a key's zero-time back: returned tokens, and cancelled admissions.
 
-/**
- * Returns tokens to a bucket, up to what an unused one holds, or fills it: 1 if it was filled, 0 or
- * DAMAGED. A full bucket is full for every tier.
- */
-export function giveBack(tokens: f64, fills: bool): f64 {
-  while (true) {
-    const entry = ownEntry();
-    if (entry == NONE) return 0;
-    const answer = giveBackTo(entry, fills ? ALL : ticksDown(tokens, ticksPerToken));
-    if (answer != AGAIN) return fills ? answer : 0;
-    if (!renew()) return DAMAGED;
-  }
-}
-
 /** More ticks than any debt. */
 const ALL: i64 = TABLE_SPAN_TICKS * 4;
 
-/** 1, 0 if the bucket is full, or AGAIN. */
-function giveBackTo(entry: usize, amount: i64): f64 {
+/**
+ * Returns tokens to a bucket, up to what an unused one holds, or fills it: 1 if it was filled, 0 or
+ * AGAIN. A full bucket is full for every tier.
+ */
+export function giveBackOnce(entry: usize, tokens: f64, fills: bool): f64 {
   const identity = identityOf(entry);
   const state = load64(entry + STATE);
   if (identity == 0 || !isLive(state)) return AGAIN;
@@ -109,8 +96,10 @@ function giveBackTo(entry: usize, amount: i64): f64 {
   }
   const before = currentZeroTime(state);
   if (before <= rest && load64(entry + STATE) == state) return 0;
-  const zeroTime = max(before - amount, rest);
-  return lower(entry, identity, state, stateOf(zeroTime, tagOfOwner(identity))) ? 1 : AGAIN;
+  const back = fills ? ALL : ticksDown(tokens, ticksPerToken);
+  const next = stateOf(max(before - back, rest), tagOfOwner(identity));
+  if (!lower(entry, identity, state, next)) return AGAIN;
+  return fills ? 1 : 0;
 }
 
 /**

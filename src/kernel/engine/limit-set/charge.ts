@@ -26,7 +26,6 @@ import {
 } from '../keyed/table';
 import {
   aim,
-  aimToReport,
   CHARGE,
   copy,
   decideFrom,
@@ -70,7 +69,7 @@ import {
 import { beginExchanges, failBecause, failExchange, forgetEntry, leaveEntry } from '../results';
 
 export { copyNobody, reportAll as report } from './decision';
-export { instantUs, setInstant } from './record';
+export { instantUs, learn as renew, setInstant } from './record';
 
 // Changes the zero-times of an entry by one exchange of its state. No state recurs, so while the
 // state is unchanged, its slot and the entry's owner are unchanged too. A call takes or checks its
@@ -105,33 +104,29 @@ export function isNothing(tokens: f64): bool {
 }
 
 /**
- * Returns microseconds to wait, LATER, NEVER, NO_PLACE or a failure. A charge may exceed the burst.
- * `only`: a state, NO_BUCKET or ANY.
+ * Takes tokens once: microseconds to wait, LATER, NEVER, NO_PLACE, AGAIN or a failure. A charge may
+ * exceed the burst. `only`: a state, NO_BUCKET or ANY. With `reports`, also {@link report}s.
  */
-export function takeTokens(tokens: f64, maxWaitUs: f64, isCharge: bool, only: i64): f64 {
-  aim(isCharge ? CHARGE : TAKE, tokens, maxWaitUs, 0);
-  return chargeKey(tokens, isCharge, only);
+export function takeOnce(
+  tokens: f64,
+  maxWaitUs: f64,
+  isCharge: bool,
+  only: i64,
+  reports: bool,
+): f64 {
+  aim(isCharge ? CHARGE : TAKE, tokens, maxWaitUs, 0, reports);
+  if (!isCharge && tokens > leastBurst && exceeds(tokens)) return NEVER;
+  return chargeKey(tokens, only);
 }
 
-/** {@link takeTokens} of what there is now, which also reports the state of every limit. */
-export function takeAndReport(tokens: f64): f64 {
-  aimToReport(tokens);
-  return chargeKey(tokens, false, ANY);
-}
-
-/** The same for the aim. */
-export function chargeKey(n: f64, mayExceed: bool, only: i64): f64 {
+/** The same for the aim, if it takes tokens. */
+export function chargeKey(n: f64, only: i64): f64 {
   forgetEntry();
   if (isNothing(n)) return 0;
-  while (true) {
-    if (!mayExceed && n > leastBurst && exceeds(n)) return NEVER;
-    const entry = ownEntry();
-    // The bucket in that state was full since, and is gone.
-    if (entry == NONE && only != NO_BUCKET && only != ANY) return LATER;
-    const wait = entry == NONE ? insert() : charge(entry, only);
-    if (wait != AGAIN) return wait;
-    if (!learn()) return DAMAGED;
-  }
+  const entry = ownEntry();
+  if (entry != NONE) return charge(entry, only);
+  // The bucket in that state was full since, and is gone.
+  return only == NO_BUCKET || only == ANY ? insert() : LATER;
 }
 
 /** The entry's identity, if the entry is the key's in this state. */
@@ -205,16 +200,12 @@ function insert(): f64 {
 }
 
 /**
- * Copies the key's contents to the spare slot, without creating the bucket: 0, NO_PLACE or a
+ * Copies the key's contents to the spare slot, without creating the bucket: 0, NO_PLACE, AGAIN or a
  * failure.
  */
-export function look(): f64 {
-  while (true) {
-    const entry = ownEntry();
-    const answer = entry == NONE ? lookForRoom() : lookAt(entry);
-    if (answer != AGAIN) return answer;
-    if (!learn()) return DAMAGED;
-  }
+export function lookOnce(): f64 {
+  const entry = ownEntry();
+  return entry == NONE ? lookForRoom() : lookAt(entry);
 }
 
 function lookForRoom(): f64 {
