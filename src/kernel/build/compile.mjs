@@ -100,13 +100,16 @@ const INLINED_NAMES = [
   'hasSchedule lastUsOf limitsOf isHeld holdingOf slotAt slotOf zeroTimeAt writeCharge',
   'writeLast spareZeroTime isOurs bringUp takeSpare liveAfter stateAfter chargeAll',
   'ownEntry openEntry unitsOf presentOf signSpare nearer countOf inWord swapSpare hold end',
+  'takeOnce',
 ].flatMap((line) => line.split(' '));
 const INLINED = new RegExp(`^(?=(?:export )?function (${INLINED_NAMES.join('|')})\\()`, 'gm');
 
-/** Files replaced in some modules: the two forms of a table's state words and limits. */
+/** Files that are others in some modules: the two forms of a table's state words and limits. */
 const REPLACED = {
   'limit-sets': {
-    'engine/keyed/contents.ts': 'engine/limit-set/contents.ts',
+    'engine/keyed/charge.ts': '../limit-set/charge',
+    'engine/keyed/contents.ts': '../limit-set/contents',
+    'engine/keyed/return.ts': '../limit-set/return',
   },
 };
 
@@ -156,8 +159,9 @@ export async function compile(entry, memory, rewrite = (source) => source, modul
     ],
     {
       readFile: async (asked) => {
-        const name = REPLACED[module]?.[asked] ?? asked;
-        const text = rewrite(await readSource(name, memory), name);
+        const other = REPLACED[module]?.[asked];
+        if (other !== undefined) return `export * from '${other}';\n`;
+        const text = rewrite(await readSource(asked, memory), asked);
         return memory === NO_MEMORY ? text : text?.replace(INLINED, '@inline ');
       },
       writeFile: (name, contents) => {

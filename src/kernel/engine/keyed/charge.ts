@@ -1,24 +1,42 @@
 import { exchange64, load64 } from '../accesses';
-import { unitsBefore, usOfUnits } from '../arithmetic';
-import { capTicks, fillAt, fillTicks, nearestTick, ticksPerToken } from '../bucket/limit';
-import { DAMAGED, FREE, LATER, LIVE, NEVER, NO_PLACE, OWNERS } from '../constants';
-import { decision } from '../decision';
+import { round, unitsBefore, usOfUnits } from '../arithmetic';
 import {
-  BEATEN,
+  burst,
+  capTicks,
+  costOf,
+  fillAt,
+  fillTicks,
+  nearestTick,
+  ticksPerMicro,
+  ticksPerToken,
+  tokensOf,
+  untilHeld,
+} from '../bucket/limit';
+import {
+  AGAIN,
+  DAMAGED,
+  LATER,
+  LIVE,
+  NEVER,
+  OWNERS,
+  TABLE_SPAN_TICKS,
+  ZERO_TIME_SHIFT,
+} from '../constants';
+import { decision, wholeTokens } from '../decision';
+import {
   beginClaims,
   commit,
   watermark,
-  hasRoom,
   leave,
-  NO_ROOM,
-  SENSELESS,
-  take as takeEntry,
+  lookForRoom as lookInWindow,
+  take,
   taken,
 } from './claim';
 import { fastestPerMicro, gapTicks, isInForce, known, learnLimit } from './limits';
 import {
   advanced,
   bringStateUp,
+  heldBefore,
   instantUs,
   isUpToDate,
   longestWait,
@@ -32,10 +50,12 @@ import {
   zeroTimeOf,
 } from './state';
 import {
-  find,
+  ANY,
   identityOf,
   isLive,
+  NO_BUCKET,
   NONE,
+  ownEntry,
   ownersSince,
   seek,
   shared,
@@ -43,18 +63,19 @@ import {
   tagOf,
   tagOfOwner,
 } from './table';
-import { beginExchanges, leaveEntry, leaveWord, failExchange } from '../results';
+import {
+  beginExchanges,
+  failExchange,
+  forgetEntry,
+  leaveCost,
+  leaveEntry,
+  leaveOutcome,
+  leaveWord,
+} from '../results';
+
+export { instantUs, setInstant } from './state';
 
 // Charges a key's bucket, and creates it if the key has none.
-
-/** Instead of a wait: another thread was faster, so try again. */
-const AGAIN: f64 = -6;
-/** Instead of a wait: the limits have changed, so compute the cost again. */
-export const STALE: f64 = -10;
-/** Matches any state, and a key without a bucket. No bucket has this state. */
-export const ANY: i64 = FREE;
-/** Matches a key without a bucket. */
-export const NO_BUCKET: i64 = 0;
 
 /** The cost has been compared with the most that a bucket may be charged. */
 const ANY_COST: i64 = i64.MAX_VALUE;
@@ -64,45 +85,84 @@ export function begin(high: u32, low: u32, nowUs: f64): bool {
   seek(high, low);
   beginClaims();
   beginExchanges();
-  // A call that finds the limits changed since, when it has read what it decides on, renews them.
-  if (known < 0) return renew(nowUs);
   setInstant(nowUs);
-  return true;
+  // A call that finds the limits changed since, when it has read what it decides on, renews them.
+  return known >= 0 || renew();
 }
 
 /** Reads the limits again if they have changed; false if they are invalid. */
-export function renew(nowUs: f64): bool {
+export function renew(): bool {
   const isSound = learnLimit();
-  setInstant(nowUs);
+  setInstant(instantUs);
   return isSound;
 }
 
-/** The bucket's contents after the last charge, in ticks. */
+/** The bucket's contents after the last charge or look, in ticks. */
 export let heldTicks: i64 = 0;
 
-export function leaveHeld(ticks: i64): void {
-  heldTicks = ticks;
+/** Whether taking this many tokens changes nothing. */
+export function isNothing(tokens: f64): bool {
+  return costOf(tokens) == 0;
 }
 
 /**
- * Returns ticks to wait for a cost above 0, LATER, NEVER if it exceeds `most`, NO_PLACE, STALE or
- * DAMAGED. `only`: a state, NO_BUCKET or ANY.
+ * Takes tokens once: microseconds to wait, LATER, NEVER, NO_PLACE, AGAIN or DAMAGED. A charge may
+ * exceed the burst. `only`: a state, NO_BUCKET or ANY. With `reports`, also {@link report}s.
  */
-export function chargeKey(cost: i64, maxWait: f64, only: i64, most: i64): f64 {
-  if (cost > most) return isInForce() ? NEVER : STALE;
-  while (true) {
-    const entry = find();
-    // The bucket in that state was full since, and is gone.
-    if (entry == NONE && only != NO_BUCKET && only != ANY) return LATER;
-    const wait =
-      entry == NONE ? insert(cost, maxWait) : charge(entry, identityOf(entry), cost, maxWait, only);
-    if (wait != AGAIN) return wait;
-  }
+export function takeOnce(
+  tokens: f64,
+  maxWaitUs: f64,
+  isCharge: bool,
+  only: i64,
+  reports: bool,
+): f64 {
+  const cost = costOf(tokens);
+  forgetEntry();
+  leaveWord(0);
+  leaveCost(cost << ZERO_TIME_SHIFT);
+  const maxWait = maxWaitUs == 0 ? 0 : min(round(maxWaitUs * ticksPerMicro), longestWait());
+  const most = isCharge ? TABLE_SPAN_TICKS : capTicks;
+  const wait = chargeKey(cost, maxWait, only, most);
+  if (reports) report(tokens, wait == 0);
+  return wait > 0 ? wait / ticksPerMicro : wait;
 }
 
-/** The same for the bucket of keys without a place. */
-export function chargeShared(cost: i64, maxWait: f64, only: i64, most: i64): f64 {
-  return cost <= most ? charge(shared, 0, cost, maxWait, only) : isInForce() ? NEVER : STALE;
+/** Leaves the state after a decision about `tokens`, from what the bucket holds. */
+export function report(tokens: f64, isAdmitted: bool): void {
+  leaveOutcome(instantUs, heldTicks as f64, costOf(tokens) as f64, isAdmitted);
+}
+
+/** The whole tokens that the bucket holds, at most `most`. */
+export function wholeHeld(most: f64): f64 {
+  const whole = min(most, floor(burst));
+  return ticksPerToken == 0 ? whole : wholeTokens(heldTicks, ticksPerToken, whole);
+}
+
+/** The tokens that the bucket holds. */
+export function fewestHeld(): f64 {
+  return tokensOf(heldBefore(heldTicks) as f64);
+}
+
+/** Microseconds until the bucket holds as many tokens. */
+export function longestUntil(tokens: f64): f64 {
+  return untilHeld(instantUs, heldTicks as f64, costOf(tokens) as f64);
+}
+
+/** Lets a key without a place hold the full burst, or nothing. */
+export function copyNobody(isFull: bool): void {
+  heldTicks = isFull ? capTicks : 0;
+}
+
+/**
+ * Returns ticks to wait, LATER, NEVER for a cost above `most`, NO_PLACE, DAMAGED, or AGAIN if the
+ * limits or the entry have changed. `only`: as for {@link takeOnce}.
+ */
+export function chargeKey(cost: i64, maxWait: f64, only: i64, most: i64): f64 {
+  if (cost == 0 || cost > most) return !isInForce() ? AGAIN : cost == 0 ? 0 : NEVER;
+  const entry = ownEntry();
+  if (entry != NONE) return charge(entry, cost, maxWait, only);
+  // The bucket in that state was full since, and is gone.
+  return only == NO_BUCKET || only == ANY ? insert(cost, maxWait) : LATER;
 }
 
 function leaveCharge(entry: usize, identity: i64, word: i64, held: i64): void {
@@ -116,13 +176,14 @@ function isStill(entry: usize, identity: i64): bool {
   return entry == shared || identityOf(entry) == identity;
 }
 
-function charge(entry: usize, identity: i64, cost: i64, maxWait: f64, only: i64): f64 {
+function charge(entry: usize, cost: i64, maxWait: f64, only: i64): f64 {
+  const identity = entry == shared ? 0 : identityOf(entry);
   if (identity == 0 && entry != shared) return AGAIN;
   const tag = entry == shared ? LIVE : tagOfOwner(identity);
   let state = load64(entry + STATE);
   while (true) {
     // After the state: it counts under this call's record or the one before, and its parity tells.
-    if (!isInForce()) return STALE;
+    if (!isInForce()) return AGAIN;
     // Invariant: the states of a live entry have the version of its identity.
     if (tagOf(state) != tag) return isLive(state) && isStill(entry, identity) ? DAMAGED : AGAIN;
     if (!isUpToDate(state)) {
@@ -162,17 +223,14 @@ function charge(entry: usize, identity: i64, cost: i64, maxWait: f64, only: i64)
 }
 
 function insert(cost: i64, maxWait: f64): f64 {
-  const outcome = takeEntry(unitsBefore(instantUs));
-  if (outcome == BEATEN) return AGAIN;
-  // Another thread may have given the last place to this key.
-  if (outcome == NO_ROOM) return find() != NONE ? AGAIN : isInForce() ? NO_PLACE : STALE;
-  if (outcome == SENSELESS) return DAMAGED;
+  const outcome = take(unitsBefore(instantUs));
+  if (outcome != 0) return outcome;
   const entry = taken;
   const identity = identityOf(entry);
   // After the entry was taken: a change of the limits frees every entry that it finds in transit.
   if (!isInForce()) {
     leave(entry);
-    return STALE;
+    return AGAIN;
   }
   const zeroTime = zeroTimeAtFirstSight();
   const added = advanced(zeroTime, cost) - zeroTime;
@@ -208,39 +266,28 @@ export function zeroTimeAtFirstSight(): i64 {
 /** The state that the last look found, or NO_BUCKET. */
 export let seenState: i64 = NO_BUCKET;
 
-/** Reads the contents of the key's bucket without creating it: 0, NO_PLACE or STALE. */
-export function look(): f64 {
-  while (true) {
-    const entry = find();
-    if (entry == NONE) {
-      seenState = NO_BUCKET;
-      if (hasRoom(unitsBefore(instantUs))) {
-        const zeroTime = zeroTimeAtFirstSight();
-        leaveHeld(nowTicks - zeroTime);
-        return isInForce() ? 0 : STALE;
-      }
-      // Another thread may have given the last place to this key.
-      if (find() == NONE) return isInForce() ? NO_PLACE : STALE;
-      continue;
-    }
-    const identity = identityOf(entry);
-    if (identity == 0) continue;
-    const answer = lookAt(entry, identity);
-    if (answer != AGAIN) return answer;
-  }
+/** Reads the contents of the key's bucket without creating it: 0, NO_PLACE, AGAIN or DAMAGED. */
+export function lookOnce(): f64 {
+  const entry = ownEntry();
+  return entry == NONE ? lookForRoom() : lookAt(entry);
 }
 
-export function lookAtShared(): f64 {
-  while (true) {
-    const answer = lookAt(shared, 0);
-    if (answer != AGAIN) return answer;
-  }
+function lookForRoom(): f64 {
+  seenState = NO_BUCKET;
+  const room = lookInWindow(unitsBefore(instantUs));
+  if (room != 0) return room;
+  // First, because it may read the clock again.
+  const zeroTime = zeroTimeAtFirstSight();
+  heldTicks = nowTicks - zeroTime;
+  return isInForce() ? 0 : AGAIN;
 }
 
-function lookAt(entry: usize, identity: i64): f64 {
+function lookAt(entry: usize): f64 {
+  const identity = entry == shared ? 0 : identityOf(entry);
+  if (identity == 0 && entry != shared) return AGAIN;
   const state = load64(entry + STATE);
   if (!isLive(state)) return entry == shared ? DAMAGED : AGAIN;
-  if (!isInForce()) return STALE;
+  if (!isInForce()) return AGAIN;
   if (!isUpToDate(state)) {
     bringStateUp(entry + STATE, state);
     return AGAIN;
@@ -248,6 +295,6 @@ function lookAt(entry: usize, identity: i64): f64 {
   const zeroTime = currentZeroTime(state);
   if (load64(entry + STATE) != state || !isStill(entry, identity)) return AGAIN;
   seenState = state;
-  leaveHeld(nowTicks - zeroTime);
+  heldTicks = nowTicks - zeroTime;
   return 0;
 }

@@ -1,10 +1,11 @@
 import { add64, exchange64, load64 } from '../accesses';
-import { KEYED_reclaimed, KEYED_watermark, NAMED } from '../constants';
-import { freed, fullAt, heldAfter, isUnused } from './contents';
+import { AGAIN, DAMAGED, KEYED_reclaimed, KEYED_watermark, NAMED, NO_PLACE } from '../constants';
+import { freed, fullAt, heldAfter, isInForce, isUnused } from './contents';
 import {
   after,
   BYTES,
   cell,
+  find,
   home,
   IDENTITY,
   identityAfter,
@@ -27,12 +28,6 @@ import { failExchange } from '../results';
 // never reused), publish (write the identity), name (mark the state as named), look for rivals,
 // commit. Only a commit admits, and it fails if the ticket is gone. Any thread can finish a named
 // entry. docs/algorithms-keyed.md proves lock-freedom, and that no key ever has two live entries.
-
-// Outcomes of an attempt to take an entry.
-export const TAKEN = 0;
-export const NO_ROOM = 1;
-export const BEATEN = 2;
-export const SENSELESS = 3;
 
 let looks: i32 = 0;
 /** The state of the entry in transit that this call waits for, and its remaining looks. */
@@ -81,7 +76,10 @@ function forget(full: i64, floor: i64): void {
   }
 }
 
-/** Takes an entry for a key that seems to have none. Buckets that are full at `floor` are full. */
+/**
+ * Takes an entry for a key that seems to have none: 0, AGAIN, NO_PLACE or DAMAGED. Buckets that are
+ * full at `floor` are full.
+ */
 export function take(floor: i64): i32 {
   let entry = home;
   let inTransit: usize = NONE;
@@ -99,7 +97,7 @@ export function take(floor: i64): i32 {
         return claim(entry, state);
       }
     } else if (!isHeld(state)) {
-      return SENSELESS;
+      return DAMAGED;
     } else if (tagOf(state) == NAMED && identityOf(entry) != 0) {
       return adopt(entry, state);
     } else if (inTransit == NONE) {
@@ -108,7 +106,7 @@ export function take(floor: i64): i32 {
     }
     entry = after(entry, probe);
   }
-  return inTransit == NONE ? NO_ROOM : takeOver(inTransit, heldBy);
+  return inTransit == NONE ? withoutRoom() : takeOver(inTransit, heldBy);
 }
 
 /** Joins another thread that gives the entry to the same key: either commit gives it to the key. */
@@ -123,15 +121,20 @@ function takeOver(entry: usize, state: i64): i32 {
     awaited = state;
     retryLimit = looks;
   }
-  if (retryLimit-- > 0) return BEATEN;
-  return mayTakeOver ? claim(entry, state) : NO_ROOM;
+  if (retryLimit-- > 0) return AGAIN;
+  return mayTakeOver ? claim(entry, state) : withoutRoom();
+}
+
+/** NO_PLACE, or AGAIN if another thread has given the last place to this key. */
+function withoutRoom(): i32 {
+  return find() == NONE && isInForce() ? NO_PLACE : AGAIN;
 }
 
 function claim(entry: usize, state: i64): i32 {
   const mine = heldAfter(entry, state);
   if (!exchangeState(entry, state, mine)) {
     failExchange();
-    return BEATEN;
+    return AGAIN;
   }
   held = mine;
   if (isLive(state)) add64(cell + KEYED_reclaimed, 1);
@@ -143,17 +146,17 @@ function claim(entry: usize, state: i64): i32 {
 function contest(entry: usize): i32 {
   if (isAlone(entry)) {
     taken = entry;
-    return TAKEN;
+    return 0;
   }
   failExchange();
-  return BEATEN;
+  return AGAIN;
 }
 
 /** Another thread has taken, freed or finished this thread's entry. */
 function overtaken(): i32 {
   failExchange();
   mayTakeOver = false;
-  return BEATEN;
+  return AGAIN;
 }
 
 /** Writes the key into the taken entry, unless another thread has taken it over. */
@@ -216,15 +219,15 @@ export function leave(entry: usize): void {
   exchangeState(entry, held, freed(held));
 }
 
-/** Whether the window has room for the key: buckets that are full at `floor` need none. */
-export function hasRoom(floor: i64): bool {
+/** Whether the window has room for a key: 0, or as {@link take}. */
+export function lookForRoom(floor: i64): i32 {
   let entry = home;
   for (let probe = 1; probe <= reach; probe++) {
     const state = load64(entry + STATE);
-    if (!isLive(state) || fullAt(entry, state) <= floor) return true;
+    if (!isLive(state) || fullAt(entry, state) <= floor) return 0;
     entry = after(entry, probe);
   }
-  return false;
+  return withoutRoom();
 }
 
 /** The number of buckets that are not full at `floor`. */

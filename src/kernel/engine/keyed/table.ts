@@ -4,6 +4,7 @@ import {
   ENTRY_identity,
   ENTRY_state,
   ENTRY_step,
+  FREE,
   KEYED_shared,
   KEYED_table,
   LIVE,
@@ -25,6 +26,12 @@ export const BYTES: usize = ENTRY_step * 8;
 /** No entry has this address. */
 export const NONE: usize = 0;
 
+// Instead of a state from which alone to charge a key.
+/** Any state, and a key without a bucket. No bucket has this state. */
+export const ANY: i64 = FREE;
+/** Only a key without a bucket. */
+export const NO_BUCKET: i64 = 0;
+
 const VERSION_MASK: i64 = (1 << VERSION_BITS) - 1;
 
 // The table.
@@ -37,6 +44,8 @@ export let start: usize = 0;
  */
 export let shared: usize = NONE;
 export let isKeyed: bool = false;
+/** Whether this call uses the shared entry. */
+let usesShared: bool = false;
 let entryCount: u64 = 0;
 /** The probe after which the window continues at the second home. A small table is one window. */
 let lastAtHome: i32 = 0;
@@ -58,6 +67,7 @@ export function openTable(table: usize, entries: i32): void {
   start = cell + KEYED_table;
   shared = start + (entries as usize) * BYTES;
   isKeyed = entries > 0;
+  usesShared = !isKeyed;
   entryCount = entries as u64;
   reach = min(PROBES, entries);
   lastAtHome = entries > PROBES ? AT_FIRST_HOME : PROBES;
@@ -81,9 +91,20 @@ function entryOf(half: u32): usize {
 /** Starts a call for the key with this hash. */
 export function seek(high: u32, low: u32): void {
   probes = 0;
+  usesShared = false;
   home = entryOf(low);
   secondHome = entryOf(high);
   fingerprint = ((high as i64) << 32) | ((low << VERSION_BITS) as i64);
+}
+
+/** Lets the rest of this call use the shared entry, because its key has no place. */
+export function useShared(): void {
+  usesShared = true;
+}
+
+/** The entry of this call: the key's, NONE if it has none, or the shared one. */
+export function ownEntry(): usize {
+  return usesShared ? shared : find();
 }
 
 /** The entry after the window's `probe`-th entry. The window's halves may overlap. */

@@ -1,30 +1,58 @@
 import { exchange64, load64 } from '../accesses';
 import { unitsBefore } from '../arithmetic';
-import { AGAIN, CROWDED, DAMAGED, ELSEWHERE, LATER, NEVER, NO_PLACE } from '../constants';
+import { tokensOf, untilHeld } from '../bucket/limit';
+import { AGAIN, CROWDED, DAMAGED, ELSEWHERE, LATER, NEVER } from '../constants';
+import { wholeTokens } from '../decision';
 import {
-  BEATEN,
   beginClaims,
   commit,
-  hasRoom,
   held,
   leave,
-  NO_ROOM,
-  SENSELESS,
+  lookForRoom as lookInWindow,
   take,
   taken,
 } from '../keyed/claim';
-import { find, identityOf, isKeyed, isLive, NONE, seek, shared, STATE } from '../keyed/table';
 import {
+  ANY,
+  identityOf,
+  isKeyed,
+  isLive,
+  NO_BUCKET,
+  NONE,
+  ownEntry,
+  seek,
+  shared,
+  STATE,
+} from '../keyed/table';
+import {
+  aim,
+  CHARGE,
   copy,
   decideFrom,
   exceeds,
   FIRST_SIGHT,
+  heldUnder,
   isFree,
+  isPromised,
+  queueUs,
   reportDecision,
   reports,
-  tokens,
+  TAKE,
 } from './decision';
-import { instantUs, isInForce, isUnlimited, learn, leastBurst, setInstant } from './record';
+import {
+  costOf,
+  count,
+  instantUs,
+  isInForce,
+  isUnlimited,
+  learn,
+  leastBurst,
+  limitIn,
+  live,
+  priceOf,
+  setInstant,
+  useLimit,
+} from './record';
 import { bringUp } from './schedule';
 import {
   holdingOf,
@@ -41,18 +69,18 @@ import {
 } from './slot';
 import { beginExchanges, failBecause, failExchange, forgetEntry, leaveEntry } from '../results';
 
+export { copyNobody, reportAll as report } from './decision';
+export { instantUs, learn as renew, setInstant } from './record';
+
 // Changes the zero-times of an entry by one exchange of its state. No state recurs, so while the
 // state is unchanged, its slot and the entry's owner are unchanged too. A call takes or checks its
 // spare slot after it has loaded the state: if recovery takes the slot from a thread that stands
 // still, it changes every state afterwards, so that the thread's exchange fails.
 
-/** Matches any state. Only a shared entry can have this state. */
-export const ANY: i64 = 0;
-
-/** The state that the last look found; ANY if the key has no bucket. */
-export let seenState: i64 = ANY;
+/** The state that the last look found, or NO_BUCKET. */
+export let seenState: i64 = NO_BUCKET;
 /** Its slot; FIRST_SIGHT if the key has no bucket. */
-export let seenSlot: usize = FIRST_SIGHT;
+let seenSlot: usize = FIRST_SIGHT;
 
 /**
  * Starts a call. `high` is the cell if the set has no keys, because its instance serves several
@@ -63,7 +91,6 @@ export function begin(high: u32, low: u32, nowUs: f64): bool {
   if (isKeyed) {
     seek(high, low);
     beginClaims();
-    isPlaceless = false;
   } else if (!isOpen(high as usize)) {
     failBecause(ELSEWHERE);
     return false;
@@ -72,40 +99,35 @@ export function begin(high: u32, low: u32, nowUs: f64): bool {
   return learn() && setInstant(nowUs);
 }
 
-/** Whether the key finds no place, and uses the shared entry. */
-let isPlaceless: bool = false;
-
-/** Lets the rest of this call use the shared entry. */
-export function useShared(): void {
-  isPlaceless = true;
-}
-
-/** The entry of the key, NONE if it has none; or the shared one. */
-export function ownEntry(): usize {
-  return isKeyed && !isPlaceless ? find() : shared;
-}
-
 /** Whether taking this many tokens changes nothing. */
 export function isNothing(tokens: f64): bool {
   return tokens == 0 || isUnlimited;
 }
 
 /**
- * Returns microseconds to wait for the aim, LATER, NEVER, NO_PLACE or a failure. `only`: a state or
- * ANY.
+ * Takes tokens once: microseconds to wait, LATER, NEVER, NO_PLACE, AGAIN or a failure. A charge may
+ * exceed the burst. `only`: a state, NO_BUCKET or ANY. With `reports`, also {@link report}s.
  */
-export function chargeKey(n: f64, mayExceed: bool, only: i64): f64 {
+export function takeOnce(
+  tokens: f64,
+  maxWaitUs: f64,
+  isCharge: bool,
+  only: i64,
+  reports: bool,
+): f64 {
+  aim(isCharge ? CHARGE : TAKE, tokens, maxWaitUs, 0, reports);
+  if (!isCharge && tokens > leastBurst && exceeds(tokens)) return NEVER;
+  return chargeKey(tokens, only);
+}
+
+/** The same for the aim, if it takes tokens. */
+export function chargeKey(n: f64, only: i64): f64 {
   forgetEntry();
   if (isNothing(n)) return 0;
-  while (true) {
-    if (!mayExceed && n > leastBurst && exceeds(n)) return NEVER;
-    const entry = ownEntry();
-    // The bucket in that state was full since, and is gone.
-    if (entry == NONE && only != ANY) return LATER;
-    const wait = entry == NONE ? insert() : charge(entry, only);
-    if (wait != AGAIN) return wait;
-    if (!learn()) return DAMAGED;
-  }
+  const entry = ownEntry();
+  if (entry != NONE) return charge(entry, only);
+  // The bucket in that state was full since, and is gone.
+  return only == NO_BUCKET || only == ANY ? insert() : LATER;
 }
 
 /** The entry's identity, if the entry is the key's in this state. */
@@ -158,10 +180,7 @@ function charge(entry: usize, only: i64): f64 {
 function insert(): f64 {
   if (!takeSpare()) return CROWDED;
   const outcome = take(unitsBefore(instantUs));
-  if (outcome == BEATEN) return AGAIN;
-  // Another thread may have given the last place to this key.
-  if (outcome == NO_ROOM) return find() == NONE ? NO_PLACE : AGAIN;
-  if (outcome == SENSELESS) return DAMAGED;
+  if (outcome != 0) return outcome;
   const entry = taken;
   const slot = slotOf(entry, held);
   const wait = decideFrom(FIRST_SIGHT, false);
@@ -182,23 +201,20 @@ function insert(): f64 {
 }
 
 /**
- * Copies the key's contents to the spare slot, without creating the bucket: 0, NO_PLACE or a
+ * Copies the key's contents to the spare slot, without creating the bucket: 0, NO_PLACE, AGAIN or a
  * failure.
  */
-export function look(): f64 {
-  while (true) {
-    const entry = ownEntry();
-    const answer = entry == NONE ? lookForRoom() : lookAt(entry);
-    if (answer != AGAIN) return answer;
-    if (!learn()) return DAMAGED;
-  }
+export function lookOnce(): f64 {
+  const entry = ownEntry();
+  return entry == NONE ? lookForRoom() : lookAt(entry);
 }
 
 function lookForRoom(): f64 {
-  seenState = ANY;
+  seenState = NO_BUCKET;
   seenSlot = FIRST_SIGHT;
   if (!takeSpare()) return CROWDED;
-  if (!hasRoom(unitsBefore(instantUs))) return find() == NONE ? NO_PLACE : AGAIN;
+  const room = lookInWindow(unitsBefore(instantUs));
+  if (room != 0) return room;
   copy(FIRST_SIGHT, false);
   return isInForce() ? 0 : AGAIN;
 }
@@ -211,4 +227,40 @@ function lookAt(entry: usize): f64 {
   seenState = state;
   copy(seenSlot, isScheduledIn(holding));
   return load64(entry + STATE) == state ? 0 : AGAIN;
+}
+
+// What the spare slot holds after a look.
+
+/** The whole tokens under every limit, at most `most`. */
+export function wholeHeld(most: f64): f64 {
+  if (isPromised(seenSlot)) return 0;
+  let whole = min(most, floor(leastBurst));
+  for (let i = 0; i < count; i++) {
+    const price = priceOf(limitIn(live, i)) as f64;
+    if (price != 0) whole = wholeTokens(heldUnder(i), price, whole);
+  }
+  return whole;
+}
+
+/** The fewest tokens under any limit, negative in debt. */
+export function fewestHeld(): f64 {
+  let fewest = Infinity;
+  for (let i = 0; i < count; i++) {
+    useLimit(limitIn(live, i));
+    fewest = min(fewest, tokensOf(heldUnder(i) as f64));
+  }
+  return fewest;
+}
+
+/** Microseconds until every limit has as many tokens. */
+export function longestUntil(tokens: f64): f64 {
+  // No token is granted before those that are promised.
+  let longest = isNothing(tokens) ? 0 : max<f64>(0, queueUs);
+  for (let i = 0; i < count; i++) {
+    const limit = limitIn(live, i);
+    useLimit(limit);
+    const wanted = costOf(tokens, priceOf(limit)) as f64;
+    longest = max(longest, untilHeld(instantUs, heldUnder(i) as f64, wanted));
+  }
+  return longest;
 }

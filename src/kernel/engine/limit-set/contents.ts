@@ -26,24 +26,15 @@ import {
   sinceRecord,
   speedOf,
   tickAt,
-} from '../limit-set/record';
-import { bringUp, carried, forgottenUs, isFrozen } from '../limit-set/schedule';
-import {
-  isSlot,
-  limitsOf,
-  slotAt,
-  slotOf,
-  stateAfter,
-  takeSpare,
-  zeroTimeAt,
-} from '../limit-set/slot';
+} from './record';
+import { bringUp, carried, forgottenUs, isFrozen } from './schedule';
+import { isSlot, limitsOf, slotAt, slotOf, stateAfter, takeSpare, zeroTimeAt } from './slot';
 
 // The contents of the entries of a limit set, which their slots hold; and what a change of the limits
-// writes. Replaces keyed/contents.ts in the module of limit sets. Its imports are as from there.
-// Entries name the live record or the last one, so no record is written that an entry names.
+// writes. Replaces keyed/contents.ts in the module of limit sets. Entries name the live record or the last one, so no record is written that an entry names.
 
-export { end } from '../limit-set/slot';
-export { isInForce, known, learn, recordOf } from '../limit-set/record';
+export { end } from './slot';
+export { isInForce, known, learn, recordOf } from './record';
 
 export function isUnused(state: i64): bool {
   return state == 0 || ((state as i32) & (TAG_MASK as i32)) == (FREE as i32);

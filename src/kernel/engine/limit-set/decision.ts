@@ -84,18 +84,12 @@ let firstUs: f64 = 0;
 let isFirst: bool = false;
 
 /** Sets the aim of the next decisions. */
-export function aim(what: i32, n: f64, longestUs: f64, us: f64): void {
+export function aim(what: i32, n: f64, longestUs: f64, us: f64, isReported: bool): void {
   way = what;
   tokens = n;
   maxWaitUs = longestUs;
   blockUs = us;
-  reports = false;
-}
-
-/** Makes the next decisions that take tokens report the state afterwards. */
-export function aimToReport(n: f64): void {
-  aim(TAKE, n, 0, 0);
-  reports = true;
+  reports = isReported;
 }
 
 /**
@@ -274,7 +268,7 @@ export function addedTo(i: i32): i64 {
 
 /** Copies the contents to the spare slot, raised to the floors of now. */
 export function copy(slot: usize, isScheduled: bool): void {
-  aim(TAKE, 0, 0, 0);
+  aim(TAKE, 0, 0, 0, false);
   decideFrom(slot, isScheduled);
 }
 

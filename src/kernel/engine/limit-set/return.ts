@@ -1,9 +1,9 @@
 import { load64, peek64, writeI64 } from '../accesses';
 import { highOf, joined, ticksDown } from '../arithmetic';
-import { AGAIN, CROWDED, DAMAGED, MAX_SPAN_TICKS } from '../constants';
-import { isKeyed, isLive, isOwned, NONE, shared, STATE } from '../keyed/table';
-import { begin, isNothing, openEntry, ownEntry } from './charge';
-import { addedTo, isPromised, lastMoved, newIndex, tokens } from './decision';
+import { AGAIN, CROWDED, DAMAGED, MAX_SPAN_TICKS, NO_PLACE } from '../constants';
+import { ANY, isKeyed, isLive, isOwned, shared, STATE } from '../keyed/table';
+import { begin, chargeKey, isNothing, openEntry } from './charge';
+import { addedTo, aim, BLOCK, isPromised, lastMoved, newIndex, tokens } from './decision';
 import {
   capOf,
   count,
@@ -59,53 +59,41 @@ import { failBecause, failed } from '../results';
 /** More ticks than any debt. */
 const ALL: i64 = 2 * MAX_SPAN_TICKS;
 
-/** Tokens for a key without a bucket lapse, because they may belong to the shared bucket. */
-export function returnTokens(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
-  return begin(high, low, nowUs) ? end(giveBack(tokens, false)) : failed;
+/** Empties a bucket for a time: 0, NO_PLACE, also if all limits are unlimited, AGAIN or a failure. */
+export function emptyOnce(us: f64): f64 {
+  aim(BLOCK, 0, 0, us, false);
+  return isNothing(1) ? NO_PLACE : chargeKey(1, ANY);
 }
 
 /**
- * Fills a key's bucket under every limit, and forgets what is promised: 1, 0 if there is no bucket or
- * it is full, or a failure.
+ * Returns tokens, or fills the bucket and forgets what is promised: 1 if promised tokens moved up or
+ * it was filled, 0, AGAIN or a failure.
  */
-export function reset(high: u32, low: u32, nowUs: f64): f64 {
-  return begin(high, low, nowUs) ? end(giveBack(0, true)) : failed;
-}
-
-/** Returns tokens, or fills the bucket: 1 if promised tokens moved up or it was filled. */
-function giveBack(tokens: f64, fills: bool): f64 {
-  while (true) {
-    const entry = ownEntry();
-    if (entry == NONE) return 0;
-    const state = load64(entry + STATE);
-    const opened = openEntry(entry, state);
-    if (opened == AGAIN) {
-      if (!learn()) return DAMAGED;
-      continue;
-    }
-    if (opened != 0) return opened;
-    const slot = slotAt(slotOf(entry, state));
-    const isPending = isPromised(slot);
-    const isScheduled = hasSchedule(slot);
-    // After a reset, the admission before it is no longer the latest: its tokens are back already.
-    writeCharge(indexOf(slot) + (fills ? 1 : 0), chargedUsOf(slot));
-    let moved = false;
-    if (isPending && !fills) {
-      // During a pause, nothing of the schedule has an instant that could move.
-      if (isFrozen(slot) || tokens == 0) return 0;
-      moveUp(slot, tokens);
-      moved = true;
-    } else {
-      moved = fillBy(slot, tokens, fills) || isPending;
-      if (isPending) forget(slot, instantUs);
-      else if (isScheduled) copySchedule(slot);
-      writeLast(isPending ? -Infinity : lastUsOf(slot));
-      signSpare(known, isScheduled || isPending);
-    }
-    if (moved ? replace(entry, state) : load64(entry + STATE) == state) {
-      return moved && (isPending || fills) ? 1 : 0;
-    }
+export function giveBackOnce(entry: usize, tokens: f64, fills: bool): f64 {
+  const state = load64(entry + STATE);
+  const opened = openEntry(entry, state);
+  if (opened != 0) return opened;
+  const slot = slotAt(slotOf(entry, state));
+  const isPending = isPromised(slot);
+  const isScheduled = hasSchedule(slot);
+  // After a reset, the admission before it is no longer the latest: its tokens are back already.
+  writeCharge(indexOf(slot) + (fills ? 1 : 0), chargedUsOf(slot));
+  let moved = false;
+  if (isPending && !fills) {
+    // During a pause, nothing of the schedule has an instant that could move.
+    if (isFrozen(slot) || tokens == 0) return 0;
+    moveUp(slot, tokens);
+    moved = true;
+  } else {
+    moved = fillBy(slot, tokens, fills) || isPending;
+    if (isPending) forget(slot, instantUs);
+    else if (isScheduled) copySchedule(slot);
+    writeLast(isPending ? -Infinity : lastUsOf(slot));
+    signSpare(known, isScheduled || isPending);
   }
+  const isDone = moved ? replace(entry, state) : load64(entry + STATE) == state;
+  if (!isDone) return AGAIN;
+  return moved && (isPending || fills) ? 1 : 0;
 }
 
 /** Moves the promised instants and all zero-times up, by as much as the fastest limit allows. */
