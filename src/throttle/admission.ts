@@ -135,7 +135,7 @@ export class Admission {
    * @throws the limiter's errors.
    */
   promise(nowUs: number, maxWaitMs: number): boolean | undefined {
-    if (this.#isWaiting(nowUs) || !this.#isWanted(nowUs)) return false;
+    if (!this.#isWanted(nowUs)) return false;
     const limiter = this.#limiter;
     const { onReady } = this.#applicant;
     const token = limiter && promiseToken(limiter, maxWaitMs, onReady, this.#lost);
@@ -155,15 +155,11 @@ export class Admission {
     return this.#limiter?.reserve !== undefined;
   }
 
-  /** Whether a call waits in the queue of a limiter that cannot reserve. */
-  #isWaiting(nowUs: number): boolean {
-    const [head] = this.#promised;
-    return head !== undefined && !this.#canReserve && head.dueUs > nowUs;
-  }
-
   #isWanted(nowUs: number): boolean {
     const { length } = this.#promised;
     if (length > 0) {
+      // One call at most waits in the queue of a limiter that cannot reserve.
+      if (!this.#canReserve) return false;
       return (this.#hasOwnLanes && this.#lanes.room > length) || this.#isLosing(nowUs);
     }
     const isShortOfTokens = this.#isShortOfTokens;
@@ -178,7 +174,7 @@ export class Admission {
    */
   #isLosing(nowUs: number): boolean {
     const [head] = this.#promised;
-    if (head === undefined || !this.#canReserve) return false;
+    if (head === undefined) return false;
     const { rate = 0, limit } = this.#limiter ?? {};
     if (this.#hasOwnLanes && rate <= TIMER_TICKS_PER_S) return false;
     if (head.dueUs <= nowUs - AHEAD_US || limit === undefined) return false;

@@ -50,7 +50,7 @@ class Idleness {
 
   /** Resolves the callers if nothing is left to do. Call this when work has ended. */
   look(): void {
-    if (this.#callers.length === 0 || !this.#isIdle()) return;
+    if (!this.#isIdle()) return;
     for (const resolve of this.#callers.splice(0)) resolve();
   }
 }
@@ -143,7 +143,6 @@ export class Dispatcher<Job> {
 
   /** Ends all waits: as an abort with this reason does, or with an error. */
   endAll(reason: unknown, outcome: Outcome): void {
-    if (this.#waiting.length === 0) return;
     for (const call of this.#waiting.takeAll()) this.#runner.end(call, reason, outcome);
     this.#settle();
   }

@@ -106,6 +106,8 @@ it('starts higher priorities first, and gives every eighth start to one that wai
   add(queue, 'l', { times: 5, priority: -1 });
   add(queue, 'h', { times: 20, priority: 7 });
   expect(keysOf(take(queue, 25))).toBe('hhhhhhhlhhhhhhhlhhhhhhlll');
+  for (const [priority, key] of [...'lmh'].entries()) add(queue, key, { times: 9, priority });
+  expect(keysOf(take(queue, 2))).toBe('hl'); // the 24th start; `m` has waited as long
 });
 
 it('orders priorities in whatever order they come', () => {

@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events';
 import { describe, expect, it, vi } from 'vitest';
 import { FixedWindow, ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
 import { throttle } from '../../src/integrations/tinypool.ts';
@@ -113,10 +114,12 @@ it.each([
   const never = vi.fn();
   paced.once('drain', () => ends.push('drain')).on('close', () => ends.push('closed'));
   paced.on('drain', never).off('drain', never);
-  const task = paced.run({});
+  const signal = new EventEmitter();
+  const task = paced.run({}, { signal } as never);
   const closed = paced.close();
   clock.advance(1);
   await Promise.all([task, closed]);
+  expect(signal.listenerCount('abort')).toBe(0);
   expect(ends.sort()).toEqual([...expected].sort());
   expect(never).not.toHaveBeenCalled();
 });
@@ -180,6 +183,7 @@ it('asks for permits when its tokens are due and others hold all', async () => {
   const call = throttled((n: number) => n, { limiter, semaphore });
   await call(0);
   const calls = [1, 2, 3, 4].map((n) => call(n));
+  expect(semaphore.inUse()).toBe(0);
   await settled(4);
   expect(semaphore.inUse()).toBe(0);
   const others = [1, 2, 3, 4].map(() => semaphore.acquire());

@@ -1,7 +1,14 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { getEventListeners } from 'node:events';
 import { expect, it, vi } from 'vitest';
-import { FixedWindow, ManualClock, Semaphore, SlidingLog, TokenBucket } from '../../src/index.ts';
+import {
+  FixedWindow,
+  ManualClock,
+  RateLimitError,
+  Semaphore,
+  SlidingLog,
+  TokenBucket,
+} from '../../src/index.ts';
 import { throttled } from '../../src/throttle.ts';
 import { bucketOf } from '../support/manual-bucket.ts';
 import { settled, until } from '../support/settled.ts';
@@ -41,7 +48,7 @@ it('refuses calls that cannot start within timeoutMs: at once or at their deadli
 });
 
 it('aborts waiting calls without taking a token or a permit, wherever they stand', async () => {
-  const { clock, limiter } = bucketOf(100, 1);
+  const { clock, limiter } = bucketOf(1000, 1);
   const semaphore = Semaphore.create({ permits: 9, clock });
   const signals = [0, 1, 2, 3].map(() => new AbortController());
   const started: number[] = [];
@@ -52,9 +59,10 @@ it('aborts waiting calls without taking a token or a permit, wherever they stand
   });
   const calls = [0, 1, 2, 3].map((n) => call(n));
   await settled();
-  signals[1]?.abort('first in the queue'); // its token goes to the next
+  signals[1]?.abort('first in the queue'); // the last token returns
+  expect(limiter.balance()).toBe(-2);
   await expect(calls[1]).rejects.toBe('first in the queue');
-  clock.advance(10);
+  clock.advance(1);
   await calls[2];
   signals[3]?.abort('last in the queue');
   await expect(calls[3]).rejects.toBe('last in the queue');
@@ -65,15 +73,16 @@ it('aborts waiting calls without taking a token or a permit, wherever they stand
 });
 
 it('aborts all calls by one signal, and those that come later', async () => {
-  const { limiter } = bucketOf(1, 1);
+  const { clock, limiter } = bucketOf(1, 1);
   const stop = new AbortController();
   const call = throttled(() => 1, { limiter, signal: stop.signal });
   const calls = [call(), call(), call()];
   stop.abort(new Error('stopped'));
   const ends = await Promise.allSettled(calls);
   expect(ends.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected']);
+  clock.advance(1000);
   await expect(call()).rejects.toThrow('stopped');
-  expect(limiter.balance()).toBe(0);
+  expect(limiter.balance()).toBe(1);
 });
 
 it('leaves the queue of the semaphore when no call waits any more', async () => {
@@ -88,6 +97,49 @@ it('leaves the queue of the semaphore when no call waits any more', async () => 
   await until(() => semaphore.waiting === 0);
   permit.release();
   expect(semaphore.available()).toBe(1);
+});
+
+it('keeps its place in the queue of the semaphore while another call waits', async () => {
+  const semaphore = Semaphore.create({ permits: 1 });
+  const permit = await semaphore.acquire();
+  const stop = new AbortController();
+  const call = throttled((n: number) => n, {
+    semaphore,
+    signal: (n) => (n === 2 ? stop.signal : undefined),
+  });
+  const calls = [call(1), call(2)];
+  await until(() => semaphore.waiting === 1);
+  const later = semaphore.acquire();
+  stop.abort('enough');
+  await expect(calls[1]).rejects.toBe('enough');
+  permit.release();
+  expect(await Promise.race([calls[0], later])).toBe(1);
+  (await later).release();
+});
+
+it('starts late calls whose tokens were due, though their deadlines have passed', async () => {
+  const { clock, limiter } = bucketOf(100, 1);
+  const call = throttled((n: number) => n, { limiter, timeoutMs: 15 });
+  const calls = [call(1), call(2)];
+  clock.advance(20);
+  expect(await Promise.all(calls)).toEqual([1, 2]);
+});
+
+it('fails no call because of one that was aborted, if the limiter cannot reserve', async () => {
+  const clock = ManualClock.create();
+  const limiter = SlidingLog.create({ limit: 1, intervalMs: 10, clock });
+  limiter.tryConsume();
+  const stop = new AbortController();
+  const call = throttled((n: number) => n, {
+    limiter,
+    signal: (n) => (n === 1 ? stop.signal : undefined),
+  });
+  const first = call(1);
+  stop.abort('enough');
+  const second = call(2);
+  await expect(first).rejects.toBe('enough');
+  clock.advance(10);
+  expect(await second).toBe(2);
 });
 
 it('removes its listeners when a call starts', async () => {
@@ -204,26 +256,32 @@ it.each([
   },
 );
 
-it('fails the first call if a limiter that cannot reserve fails, and asks it for the next', async () => {
-  const waits: ReturnType<typeof gate>[] = [];
-  const limiter = {
-    clock: ManualClock.create(),
-    tryConsume: () => false,
-    wait: () => {
-      const wait = gate();
-      waits.push(wait);
-      return wait.opened;
-    },
-  };
-  const call = throttled((n: number) => n, { limiter, timeoutMs: 1000 });
-  const calls = [call(1), call(2)];
-  waits[0]?.fail(new Error('lost'));
-  await expect(calls[0]).rejects.toThrow('lost');
-  expect(waits).toHaveLength(2);
-  waits[1]?.open();
-  expect(await calls[1]).toBe(2);
-  expect(call.stats()).toMatchObject({ failed: 1, completed: 1, waiting: 0 });
-});
+it.each([
+  [new Error('lost'), 1000, 'failed'],
+  [new RateLimitError('ERR_RATE_LIMIT_TIMEOUT', 'lost'), undefined, 'timedOut'],
+])(
+  'fails the first call if a limiter that cannot reserve fails (%s), and asks it for the next',
+  async (lost, timeoutMs, outcome) => {
+    const waits: ReturnType<typeof gate>[] = [];
+    const limiter = {
+      clock: ManualClock.create(),
+      tryConsume: () => false,
+      wait: () => {
+        const wait = gate();
+        waits.push(wait);
+        return wait.opened;
+      },
+    };
+    const call = throttled((n: number) => n, { limiter, ...(timeoutMs && { timeoutMs }) });
+    const calls = [call(1), call(2)];
+    waits[0]?.fail(lost);
+    await expect(calls[0]).rejects.toThrow('lost');
+    expect(waits).toHaveLength(2);
+    waits[1]?.open();
+    expect(await calls[1]).toBe(2);
+    expect(call.stats()).toMatchObject({ [outcome]: 1, completed: 1, waiting: 0 });
+  },
+);
 
 it('moves waiting calls when the limit changes', async () => {
   const { clock, limiter } = bucketOf(1, 1);

@@ -6,6 +6,7 @@ import {
   KeyedTokenBucket,
   LeakyBucket,
   ManualClock,
+  Semaphore,
   SlidingLog,
   TokenBucket,
 } from '../../src/index.ts';
@@ -13,6 +14,7 @@ import { throttled } from '../../src/throttle.ts';
 import { bucketOf } from '../support/manual-bucket.ts';
 import { settled } from '../support/settled.ts';
 
+const TIMEOUT = { name: 'RateLimitError', code: 'ERR_RATE_LIMIT_TIMEOUT' };
 const CLOSED = {
   name: 'RateLimitError',
   code: 'ERR_THROTTLE_CLOSED',
@@ -164,6 +166,7 @@ it('drains, and closes with the waiting calls finished or rejected', async () =>
   await idle.drain();
   const finishing = throttled((n: number) => n, { limiter });
   const calls = [finishing(1), finishing(2)];
+  await settled(); // one waits and none runs
   let isClosed = false;
   const closed = finishing.close().then(() => {
     isClosed = true;
@@ -204,6 +207,61 @@ it('starts a call made within another, and keeps the order', async () => {
   expect(started).toEqual([0, 10, 1, 2, 11, 12]);
 });
 
+it('refuses at most 512 late calls in a turn of the event loop', async () => {
+  const clock = ManualClock.create();
+  const semaphore = Semaphore.create({ permits: 1, clock });
+  const held = await semaphore.acquire();
+  const turns: number[] = [];
+  let isInTurn = false;
+  const call = throttled(() => 1, { semaphore, timeoutMs: 5 });
+  const calls = Array.from({ length: 600 }, async () => {
+    await expect(call()).rejects.toMatchObject(TIMEOUT);
+    if (!isInTurn) {
+      process.nextTick(() => {
+        isInTurn = false;
+      });
+      turns.push(0);
+    }
+    isInTurn = true;
+    turns.push((turns.pop() ?? 0) + 1);
+  });
+  clock.advance(5);
+  await Promise.all(calls);
+  expect(Math.max(...turns)).toBeLessThanOrEqual(512); // by 256 at each of two looks
+  held.release();
+});
+
+it('returns the token of a call that ends at its deadline, while others wait', async () => {
+  const { clock, limiter } = bucketOf(1000, 1);
+  const call = throttled((n: number) => n, {
+    limiter,
+    timeoutMs: 1.5,
+    priority: (n) => n,
+    key: (n) => n,
+  });
+  const calls = [call(0), call(1)];
+  clock.advance(0.5);
+  calls.push(call(2), call(2));
+  expect(limiter.balance()).toBe(-2.5);
+  clock.advance(0.5);
+  expect(await calls[2]).toBe(2);
+  clock.advance(0.5);
+  await expect(calls[1]).rejects.toMatchObject(TIMEOUT);
+  expect([limiter.balance(), call.queueSize]).toEqual([-0.5, 1]);
+  clock.advance(0.5);
+  expect(await calls[3]).toBe(2);
+});
+
+it('fails the waiting calls if the clock cannot sleep', async () => {
+  const { clock, limiter } = bucketOf(100, 1);
+  clock.sleep = () => Promise.reject(new Error('no sleep'));
+  const call = throttled((n: number) => n, { limiter });
+  const calls = [call(1), call(2), call(3)];
+  expect(await calls[0]).toBe(1);
+  for (const waiting of calls.slice(1)) await expect(waiting).rejects.toThrow('no sleep');
+  expect(call.stats()).toMatchObject({ completed: 1, failed: 2 });
+});
+
 it('names the invalid argument', async () => {
   const { limiter } = bucketOf(1, 1);
   // biome-ignore lint/suspicious/noExplicitAny: wrong on purpose
@@ -221,6 +279,9 @@ it('names the invalid argument', async () => {
     [{ limiter: KeyedTokenBucket.create(table) }, 'limiter must be the limiter of one key'],
     [{ limiter: KeyedFixedWindow.create(window) }, 'limiter must be the limiter of one key'],
     [{ semaphore: {} }, 'semaphore must be a Semaphore, got an object'],
+    [{ semaphore: { tryAcquire() {} } }, 'semaphore must be a Semaphore, got an object'],
+    [{ semaphore: { acquire() {} } }, 'semaphore must be a Semaphore, got an object'],
+    [{ semaphore: null }, 'semaphore must be a Semaphore, got null'],
     [{ limiter, maxQueue: -1 }, 'maxQueue must be an integer at least 0, got -1'],
     [{ limiter, timeoutMs: '1' }, 'timeoutMs must be a number at least 0, or Infinity, got "1"'],
     [{ limiter, priority: Number.NaN }, 'priority must be a number, got NaN'],
@@ -229,6 +290,7 @@ it('names the invalid argument', async () => {
     [{ limiter, weights: 5 }, 'weights must be an object, got 5'],
     [{ limiter, onDelay: 1 }, 'onDelay must be a function, got 1'],
     [{ limiter, signal: 1 }, 'signal must be an AbortSignal, got 1'],
+    [{ limiter, signal: null }, 'signal must be an AbortSignal, got null'],
     [{ limiter, timeout: 5 }, 'options has no option "timeout"; did you mean timeoutMs?'],
   ];
   for (const [options, message] of wrong) {
