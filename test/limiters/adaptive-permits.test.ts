@@ -49,6 +49,9 @@ describe('the next number of calls in flight', () => {
     ['vegas', 100, 10.4, 102], // a short one: log10(n)
     ['vegas', 100, 11, 100],
     ['vegas', 100, 20, 98],
+    ['vegas', 2, 20, 8], // a queue of exactly one step grows as without one
+    ['vegas', 4, 40, 4], // of three steps stays
+    ['vegas', 8, 40, 8], // of six steps does, too
     ['aimd', 20, 10, 21],
     ['aimd', 20, 500, 21],
   ])('by %s from %d at %d ms is %d', (rule, number, latencyMs, next) => {
@@ -165,6 +168,9 @@ describe('the least latency', () => {
     expect(found.number).toBeCloseTo(16.3, 1);
     expect(found.left).toBeGreaterThanOrEqual(40);
     expect(found.left).toBeLessThanOrEqual(60);
+    // Semaphores whose windows differ a little do not measure at once.
+    const later = stateAfter('gradient', looking, sample(15), sample(10.50001));
+    expect(later.left).not.toBe(found.left);
   });
 
   test('rises with that of the server, at half the number until it no longer falls', () => {
@@ -173,6 +179,11 @@ describe('the least latency', () => {
     expect(risen.number).toBeCloseTo(looking.number / 2);
     const found = stateAfter('gradient', risen, sample(40), sample(38));
     expect(found).toMatchObject({ phase: STEADY, least: 38 });
+    const fallen = stateAfter('gradient', risen, sample(40), sample(32));
+    expect(fallen).toMatchObject({ phase: STEADY, least: 32 });
+    const least = { ...risen, number: BOUNDS.min };
+    const deepest = stateAfter('gradient', least, sample(40), sample(1));
+    expect(deepest).toMatchObject({ phase: STEADY, least: 1 });
   });
 
   test('is found at the start although the server has a queue', () => {
@@ -190,6 +201,8 @@ describe('the least latency', () => {
 
   test('is found soon although the first calls of a program are slow', () => {
     let state = firstState(40);
+    // The first window counts for nothing.
+    expect(stateAfter('gradient', state, sample(40)).least).toBe(0);
     for (let i = 0; i < 40; i++) {
       const latencyMs = 10 * Math.max(1, Math.floor(state.number) / 4) + (i < 12 ? 30 : 0);
       state = stateAfter('gradient', state, sample(latencyMs));

@@ -45,7 +45,9 @@ describe.each(TARGETS)('a semaphore and a bucket, with kernel %s,', (kernel) => 
   test('leaves tokens that are there while it waits for a permit, and permits while it waits for tokens', async () => {
     const made = create({ permits: 1, burst: 1 });
     const { both, clock, semaphore, bucket } = made;
-    const first = await both.acquire();
+    const atOnce = both.acquire();
+    expect(both.waiting).toBe(0);
+    const first = await atOnce;
     const order: number[] = [];
     const waits = [1, 2].map((i) =>
       both.acquire().then((permit) => {
@@ -154,6 +156,16 @@ describe.each(TARGETS)('a semaphore and a bucket, with kernel %s,', (kernel) => 
     await expect(aborted).rejects.toThrow('gone');
     clock.advance(100);
     expectSpent(made, 0);
+  });
+
+  test('an attempt does not overtake a caller that waits for more tokens', async () => {
+    const { both, bucket, clock } = create();
+    bucket.tryConsume(2);
+    const ahead = both.acquire(2);
+    await expect(both.acquire(1, { maxWaiting: 1 })).rejects.toThrow('the queue is full');
+    await settled();
+    clock.advance(100);
+    expect([(await ahead).n, bucket.available()]).toEqual([1, 0]);
   });
 
   test('counts the time for the permit against the timeout', async () => {
@@ -302,7 +314,7 @@ describe.each(TARGETS)('a semaphore and a bucket, with kernel %s,', (kernel) => 
     expect(`${all}`).toContain('FixedWindow');
   });
 
-  test('rejects limiters that cannot be combined', () => {
+  test('rejects limiters that cannot be combined, and numbers that are none', async () => {
     const { semaphore, bucket, both } = create();
     const combine = allOf as (...parts: unknown[]) => LimitedSemaphore;
     expect(() => combine(semaphore)).toThrow('at least one limiter');
@@ -311,6 +323,8 @@ describe.each(TARGETS)('a semaphore and a bucket, with kernel %s,', (kernel) => 
     expect(() => combine(both, bucket)).toThrow('limiters[0] must be a limiter');
     expect(() => combine(semaphore, TokenBucket.create({ rate: 1, burst: 1 }))).toThrow('clock');
     expect(() => combine(null)).toThrow('limiters[0] must be a limiter, got null');
-    expect(() => both.tryAcquire(-1)).toThrow(RangeError);
+    expect(() => both.tryAcquire(-1)).toThrow(/^n must be a number/);
+    expect(() => both.acquireSync(-1)).toThrow(/^n must be a number/);
+    await expect(both.acquire(-1)).rejects.toThrow(/^n must be a number/);
   });
 });

@@ -166,6 +166,7 @@ test('arguments of the wrong type throw', async () => {
   await expect(semaphore.acquire(1, { timeout: 5 } as never)).rejects.toThrow('timeoutMs?');
   await expect(semaphore.run(5 as never)).rejects.toThrow('action must be a function, got 5');
   expect(() => semaphore.watch({} as never)).toThrow('worker must be a Worker');
+  expect(() => Semaphore.open(Region.create(), 'a', null as never)).toThrow('options must be an');
   const ended = { threadId: -1, once: () => undefined };
   expect(() => semaphore.watch(ended)).toThrow('worker.threadId must be an integer at least 1');
   expect(() => semaphore.reconfigure({ permit: 1 } as never)).toThrow(
