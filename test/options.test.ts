@@ -115,6 +115,11 @@ const OTHERS: readonly Bad[] = [
     TypeError,
     'signal must be an AbortSignal',
   ],
+  [
+    () => FixedWindow.create({ ...WINDOW, allowDoubleBurst: 1 as never }),
+    TypeError,
+    'allowDoubleBurst must be a boolean, got 1',
+  ],
   [() => leakyMade().reconfigure(null as never), TypeError, 'limit must be an object, got null'],
 ];
 
@@ -148,6 +153,11 @@ const ARGUMENTS: readonly Bad[] = [
     () => bucket().waitSync(1, { strict: 1 as never }),
     TypeError,
     'strict must be a boolean, got 1',
+  ],
+  [
+    () => bucket().waitSync(1, { precise: 1 as never }),
+    TypeError,
+    'precise must be a boolean, got 1',
   ],
   [() => bucket().waitSync(1, 5 as never), TypeError, 'options must be an object, got 5'],
   [() => bucket().reconfigure(null as never), TypeError, 'limit must be an object, got null'],

@@ -71,6 +71,7 @@ describe('the next number of calls in flight', () => {
     [20, 10, 20, 100, 25.54], // as far as the longest queue
     [21, 10.5, 21, 0, 21], // stays where 20 are served and one is queued
     [20, 10, 18, 0, 24.11], // with two permits idle, the queue is three, and the scatter moves
+    [20, 10.5, 18, 0, 23.0], // while a call queues, the two count less
     [20, 20, 10, 0, 16.52], // of the 10 idle permits, 3 count while calls queue
     [20, 10, 4, 0, 23.77], // there was a pause: half of the most in use count
   ])(
@@ -170,7 +171,7 @@ describe('the least latency', () => {
     expect(found.left).toBeLessThanOrEqual(60);
     // Semaphores whose windows differ a little do not measure at once.
     const later = stateAfter('gradient', looking, sample(15), sample(10.50001));
-    expect(later.left).not.toBe(found.left);
+    expect(later.left).toBe(found.left + 1);
   });
 
   test('rises with that of the server, at half the number until it no longer falls', () => {
@@ -216,6 +217,8 @@ describe('the least latency', () => {
     const idle = sample(30, { mostInFlight: 4 });
     const found = stateAfter('gradient', firstState(20), idle, idle);
     expect(found).toMatchObject({ number: 20, least: 30, phase: STEADY });
+    const half = sample(30, { mostInFlight: 10 });
+    expect(stateAfter('gradient', firstState(20), half, half).phase).toBe(SETTLING_DEEP);
     const slower = Array.from({ length: 30 }, () => sample(60, { mostInFlight: 4 }));
     expect(stateAfter('gradient', found, ...slower).least).toBeGreaterThan(59);
   });
@@ -228,6 +231,18 @@ describe('the least latency', () => {
   ])('of 10 ms is after a window of %d ms with %d in use: %d', (latencyMs, mostInFlight, least) => {
     const next = stateAfter('gradient', steady(20), sample(latencyMs, { mostInFlight }));
     expect(next.least).toBeCloseTo(least, 5);
+  });
+
+  test('is not measured for aimd', () => {
+    const first = stateAfter('aimd', firstState(20), sample(10), sample(10));
+    expect(first).toMatchObject({ number: 20, phase: STEADY });
+    expect(stateAfter('aimd', state, sample(10))).toMatchObject({ number: 21, phase: STEADY });
+  });
+
+  test('is measured at first even if calls are dropped before', () => {
+    const started = stateAfter('gradient', firstState(20), sample(10));
+    const dropped = stateAfter('gradient', started, sample(10, { dropped: 100 }));
+    expect(dropped).toMatchObject({ number: 10, phase: started.phase });
   });
 
   test('is not measured while calls are dropped: the number before it falls', () => {

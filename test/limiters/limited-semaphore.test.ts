@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { describe, expect, test, vi } from 'vitest';
 import {
   allOf,
@@ -161,11 +162,13 @@ describe.each(TARGETS)('a semaphore and a bucket, with kernel %s,', (kernel) => 
   test('an attempt does not overtake a caller that waits for more tokens', async () => {
     const { both, bucket, clock } = create();
     bucket.tryConsume(2);
-    const ahead = both.acquire(2);
+    const { signal } = new AbortController();
+    const ahead = both.acquire(2, { signal });
     await expect(both.acquire(1, { maxWaiting: 1 })).rejects.toThrow('the queue is full');
     await settled();
     clock.advance(100);
     expect([(await ahead).n, bucket.available()]).toEqual([1, 0]);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
   test('counts the time for the permit against the timeout', async () => {
@@ -211,8 +214,12 @@ describe.each(TARGETS)('a semaphore and a bucket, with kernel %s,', (kernel) => 
     (await waits[1])?.release();
     await settled(20);
     expect([bucket.balance(), semaphore.inUse(), semaphore.waiting]).toEqual([-1, 0, 0]);
+    const last = both.acquire(1, { signal: end.signal });
+    await settled(20);
+    expect(bucket.balance()).toBe(-1);
     end.abort('enough');
     await expect(waits[2]).rejects.toBe('enough');
+    await expect(last).rejects.toBe('enough');
     expect(bucket.balance()).toBe(0);
   });
 
@@ -300,6 +307,9 @@ describe.each(TARGETS)('a semaphore and a bucket, with kernel %s,', (kernel) => 
       throw new Error('no');
     };
     await expect(made.both.run(fail, { n: 2 })).rejects.toThrow('no');
+    expectSpent(made, 2);
+    vi.spyOn(made.bucket, 'tryConsume').mockImplementation(fail);
+    expect(() => made.both.tryAcquire()).toThrow('no');
     expectSpent(made, 2);
   });
 

@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import {
   allOf,
   FixedWindow,
@@ -172,7 +172,7 @@ test('semaphores publish refusals, also with limiters', async () => {
   const bucket = TokenBucket.create({ rate: 1, burst: 1, clock });
   const both = allOf(limiter, bucket);
   const published = messages();
-  const says = (...expected: object[]) => expect(published.splice(0)).toEqual(expected);
+  const says = (...expected: object[]) => expect(published.splice(0)).toStrictEqual(expected);
   const held = limiter.tryAcquire(2);
   says();
   expect(limiter.tryAcquire()).toBeUndefined();
@@ -186,6 +186,11 @@ test('semaphores publish refusals, also with limiters', async () => {
   says({ limiter, n: 1 });
   await expect(both.acquire(1, { timeoutMs: 0 })).rejects.toEqual(timeout());
   says({ limiter, n: 1 });
+  vi.spyOn(clock, 'now').mockImplementationOnce(() => {
+    throw new Error('no time');
+  });
+  await expect(limiter.acquire()).rejects.toThrow('no time');
+  says();
   const late = expect(both.acquire(1, { timeoutMs: 5 })).rejects.toEqual(timeout());
   await settled();
   clock.advance(5);

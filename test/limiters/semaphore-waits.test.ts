@@ -217,6 +217,7 @@ describe.each(TARGETS)('a semaphore, with kernel %s,', (kernel) => {
     );
     expect(() => semaphore.reconfigure({ permits: { min: 2, max: 2 } })).toThrow(BUSY);
     expect(semaphore.permits).toBe(1);
+    semaphore.reconfigure({ permits: { min: 1, max: 2 } });
     stop.abort('enough');
     return Promise.all(waits);
   });

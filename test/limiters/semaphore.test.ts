@@ -137,6 +137,8 @@ describe.each(TARGETS)('a semaphore, with kernel %s,', (kernel) => {
     expect(semaphore.handle.memory).toBe(region.handle.memory);
     expect(attach(semaphore.handle).permits).toBe(3);
     expect(() => Semaphore.attach({ ...semaphore.handle, offset: 128 })).toThrow(HandleError);
+    const invalid = expect.objectContaining({ code: 'ERR_HANDLE_INVALID' });
+    expect(() => Region.attach(semaphore.handle as never)).toThrow(invalid);
     region.i32.fill(7, semaphore.handle.offset / 4 + 6, semaphore.handle.offset / 4 + 14);
     expect(() => Semaphore.attach(semaphore.handle)).toThrow('configuration is invalid');
   });
