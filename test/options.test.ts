@@ -13,6 +13,7 @@ import {
   TokenBucket,
 } from '../src/index.ts';
 import { KeyedTokenBucket } from '../src/keyed.ts';
+import { checkLimiter } from '../src/limiters/limiter.ts';
 
 type Bad = readonly [call: () => unknown, type: typeof TypeError, message: string];
 
@@ -114,6 +115,11 @@ const OTHERS: readonly Bad[] = [
     () => FixedWindow.create(WINDOW).waitSync(1, { signal: null } as never),
     TypeError,
     'signal must be an AbortSignal',
+  ],
+  [
+    () => checkLimiter({ clock: systemClock, wait: () => 0 } as never, 'wait', 'decide'),
+    TypeError,
+    'limiter must be a limiter, got an object',
   ],
   [
     () => FixedWindow.create({ ...WINDOW, allowDoubleBurst: 1 as never }),

@@ -174,6 +174,11 @@ describe('the least latency', () => {
     expect(later.left).toBe(found.left + 1);
   });
 
+  test('is confirmed by as much more as a window of 100 calls may be off', () => {
+    const found = stateAfter('gradient', looking, sample(15), sample(12.5));
+    expect(found.phase).toBe(STEADY);
+  });
+
   test('rises with that of the server, at half the number until it no longer falls', () => {
     const risen = stateAfter('gradient', looking, sample(40), sample(40));
     expect(risen).toMatchObject({ phase: SETTLING_DEEP });
@@ -228,6 +233,7 @@ describe('the least latency', () => {
     [12, 1000, 10],
     [12, 4, 10.4], // nothing queued: a fifth of the way to any
     [8, 4, 9.6],
+    [8, 10, 9.9], // half of 20
   ])('of 10 ms is after a window of %d ms with %d in use: %d', (latencyMs, mostInFlight, least) => {
     const next = stateAfter('gradient', steady(20), sample(latencyMs, { mostInFlight }));
     expect(next.least).toBeCloseTo(least, 5);

@@ -159,6 +159,7 @@ describe('a semaphore that adapts', () => {
     for (let i = 0; i < 3; i++) {
       pass();
       await serve(made, 10, 400, { outcome: 'dropped' });
+      expect(semaphore.adaptation?.latencyMs).toBe(10);
     }
     await serve(made, 20, 400);
     expect(semaphore.adaptation?.latencyMs).toBeCloseTo(20);

@@ -299,6 +299,10 @@ describe.each(TARGETS)('a semaphore and a bucket, with kernel %s,', (kernel) => 
     clock.advance(100);
     both.acquireSync(1, { timeoutMs: 0 })?.release();
     expectSpent(made, 1);
+    vi.spyOn(clock, 'sleepSync').mockImplementation((untilUs) => clock.set(untilUs / 1000));
+    both.acquireSync(1, { timeoutMs: 100 })?.release();
+    expect(clock.nowMs).toBe(200);
+    expectSpent(made, 1);
   });
 
   test('releases the permit of a function that throws, and keeps its error', async () => {

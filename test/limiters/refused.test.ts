@@ -190,6 +190,7 @@ test('semaphores publish refusals, also with limiters', async () => {
     throw new Error('no time');
   });
   await expect(limiter.acquire()).rejects.toThrow('no time');
+  await expect(limiter.acquire(3)).rejects.toEqual(timeout('ERR_EXCEEDS_BURST'));
   says();
   const late = expect(both.acquire(1, { timeoutMs: 5 })).rejects.toEqual(timeout());
   await settled();

@@ -111,6 +111,18 @@ describe.each(KINDS)('%o with the options %o', (Limiter, options, change, other)
 });
 
 describe('a name', () => {
+  test('that differs in long options says how they begin', () => {
+    const region = Region.create();
+    const open = (rate: number) => {
+      const tiers = Object.fromEntries(
+        ['ann', 'ben', 'cid'].map((tier) => [tier, { rate, burst: 5 }]),
+      );
+      return KeyedTokenBucket.open(region, 'long', { ...limit, capacity: 9, tiers });
+    };
+    open(1);
+    expect(() => open(2)).toThrow(/ has tiers .{80}, the options say .{80}$/);
+  });
+
   test('differs if the counts of calls do, or a double burst is allowed', () => {
     const region = Region.create();
     const window = (allowDoubleBurst: boolean) =>
