@@ -69,16 +69,6 @@ test('a wait keeps its key while the table serves others', async () => {
   expect([made.available('ann'), made.available('ben')]).toEqual([LIMIT - 2, LIMIT]);
 });
 
-test('callers of a key who wait again form one line', async () => {
-  const clock = ManualClock.create();
-  const made = table(clock);
-  made.consumeOrDrain('ann', LIMIT);
-  const again = [1, 2].map(() => made.wait('ann').then(() => void made.wait('ann', LIMIT)));
-  clock.advance(INTERVAL_MS);
-  await Promise.all(again);
-  expect([made.waiting, made.for('ann').waiting]).toEqual([2, 2]);
-});
-
 test('allOf takes a window of a key back if a later part refuses', () => {
   const clock = ManualClock.create();
   const ann = table(clock).for('ann');
