@@ -13,6 +13,7 @@ import {
   TokenBucket,
 } from '../src/index.ts';
 import { KeyedTokenBucket } from '../src/keyed.ts';
+import { checkLimiter } from '../src/limiters/limiter.ts';
 
 type Bad = readonly [call: () => unknown, type: typeof TypeError, message: string];
 
@@ -115,6 +116,16 @@ const OTHERS: readonly Bad[] = [
     TypeError,
     'signal must be an AbortSignal',
   ],
+  [
+    () => checkLimiter({ clock: systemClock, wait: () => 0 } as never, 'wait', 'decide'),
+    TypeError,
+    'limiter must be a limiter, got an object',
+  ],
+  [
+    () => FixedWindow.create({ ...WINDOW, allowDoubleBurst: 1 as never }),
+    TypeError,
+    'allowDoubleBurst must be a boolean, got 1',
+  ],
   [() => leakyMade().reconfigure(null as never), TypeError, 'limit must be an object, got null'],
 ];
 
@@ -148,6 +159,11 @@ const ARGUMENTS: readonly Bad[] = [
     () => bucket().waitSync(1, { strict: 1 as never }),
     TypeError,
     'strict must be a boolean, got 1',
+  ],
+  [
+    () => bucket().waitSync(1, { precise: 1 as never }),
+    TypeError,
+    'precise must be a boolean, got 1',
   ],
   [() => bucket().waitSync(1, 5 as never), TypeError, 'options must be an object, got 5'],
   [() => bucket().reconfigure(null as never), TypeError, 'limit must be an object, got null'],

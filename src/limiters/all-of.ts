@@ -42,12 +42,11 @@ class Member {
 
   /** The tokens that a call for `n` takes from the part. */
   sum(n: number): number {
-    return this.#times === 1 ? n : Math.min(n * this.#times, Number.MAX_VALUE);
+    return Math.min(n * this.#times, Number.MAX_VALUE);
   }
 
   /** The number of one-token calls that `tokens` of the part suffice for. */
   share(tokens: number): number {
-    if (this.#times === 1) return tokens;
     const share = tokens / this.#times;
     return this.part.takeback === 'any' ? share : Math.floor(share);
   }
@@ -105,14 +104,13 @@ class CombinedLimiter extends Described implements Limiter, Source {
   }
 
   /** The members of several limiters, with combinations flattened. */
-  static membersOf(limiters: readonly Limiter[]): Member[] {
+  static membersOf(limiters: readonly Combinable[]): Member[] {
     const members: Member[] = [];
-    const add = (limiter: Limiter, times: number) => {
+    const add = (limiter: Combinable, times: number) => {
       if (limiter instanceof CombinedLimiter) {
         for (const { part, times } of limiter.#members) add(part, times);
         return;
       }
-      if (!isPart(limiter)) return;
       const member = new Member(limiter);
       const same = members.find((known) => known.isSameAs(member));
       if (same === undefined) {
@@ -190,8 +188,8 @@ class CombinedLimiter extends Described implements Limiter, Source {
     const [first] = lossy;
     if (first === undefined) return undefined;
     if (lossy.length === 1) return first.take(n) ? undefined : first;
-    // Tokens taken from the first may lapse if a later one refuses, so ask the others first.
-    const foreseen = lossy.find((member, i) => i > 0 && member.timeUntil(n) > 0);
+    // Tokens taken from the first may lapse if a later one refuses, so ask all of them before.
+    const foreseen = lossy.find((member) => member.timeUntil(n) > 0);
     if (foreseen !== undefined) return foreseen;
     const receipts: (object | undefined)[] = [];
     for (const member of lossy) {
@@ -250,7 +248,7 @@ class CombinedLimiter extends Described implements Limiter, Source {
     for (const member of this.#members) {
       // Watch before reading the limit, so that no change is missed.
       const watching = watch(member.part.changes);
-      const us = n === 0 ? 0 : member.waitUs(n);
+      const us = member.waitUs(n);
       if (us <= slowestUs) continue;
       slowestUs = us;
       watched = watching;
@@ -259,6 +257,9 @@ class CombinedLimiter extends Described implements Limiter, Source {
   }
 }
 
+/** A limiter that can be combined with others. */
+type Combinable = CombinedLimiter | Part;
+
 /** Detects a semaphore without importing the class. */
 function isSemaphore(part: unknown): part is Semaphore {
   return typeof (part as Partial<Semaphore> | null | undefined)?.watch === 'function';
@@ -266,7 +267,7 @@ function isSemaphore(part: unknown): part is Semaphore {
 
 /** Combines limiters into one, with nested combinations flattened. */
 function combine(limiters: readonly unknown[], semaphore?: Semaphore): Limiter {
-  const parts: Limiter[] = [];
+  const parts: Combinable[] = [];
   for (const [index, limiter] of limiters.entries()) {
     checkAtOnce(`limiters[${index}]`, limiter);
     checkUnkeyed(`limiters[${index}]`, limiter);

@@ -4,7 +4,7 @@ import type { Clock } from '../time/clock.ts';
 import type { Limiter } from './limiter.ts';
 import { Lane, meet, meetNow, meetSync, within } from './meeting.ts';
 import { type Permit, runWithPermit } from './permit.ts';
-import { isRefusal, messageOf, type RefusedMessage, refused } from './refused.ts';
+import { messageOf, type RefusedMessage, refused } from './refused.ts';
 import type { Semaphore } from './semaphore.ts';
 import { ACQUIRE, type AcquireOptions, type RunOptions } from './semaphore-options.ts';
 import { type Decision, Described, type Description } from './state.ts';
@@ -131,8 +131,7 @@ export class LimitedSemaphore extends Described {
           return await this.#lane.serve(until, () => this.#acquire(n, until, deadlineUs));
         } catch (error) {
           // A part publishes its own refusals, but does not know this deadline.
-          const isLate = error === until.reason && error !== signal?.reason;
-          if (isLate && isRefusal(error)) refused(this, n);
+          if (error === until.reason && error !== signal?.reason) refused(this, n);
           throw error;
         }
       });

@@ -191,8 +191,8 @@ function isSame(wanted: unknown, actual: unknown): boolean {
   if (typeof wanted === 'number' && typeof actual === 'number') {
     return wanted === actual || Math.abs(wanted / actual - 1) <= 1e-9;
   }
-  if (typeof wanted !== 'object' || typeof actual !== 'object') return wanted === actual;
-  if (wanted === null || actual === null) return wanted === actual;
+  if (typeof wanted !== 'object' || wanted === null) return wanted === actual;
+  if (typeof actual !== 'object' || actual === null) return false;
   const fields = new Map(Object.entries(actual));
   const compared = Object.entries(wanted).filter(
     ([key, one]) => one !== undefined && !NOT_COMPARED.includes(key),
@@ -213,8 +213,7 @@ function hasSameParts(wanted: unknown, actual: unknown): boolean {
 
 function differences(options: Terms, terms: Terms): string[] {
   return Object.entries(options).flatMap(([option, wanted]) => {
-    if (wanted === undefined || NOT_COMPARED.includes(option)) return [];
-    return isSame(wanted, terms[option]) ? [] : [option];
+    return NOT_COMPARED.includes(option) || isSame(wanted, terms[option]) ? [] : [option];
   });
 }
 

@@ -49,6 +49,9 @@ describe('the next number of calls in flight', () => {
     ['vegas', 100, 10.4, 102], // a short one: log10(n)
     ['vegas', 100, 11, 100],
     ['vegas', 100, 20, 98],
+    ['vegas', 2, 20, 8], // a queue of exactly one step grows as without one
+    ['vegas', 4, 40, 4], // of three steps stays
+    ['vegas', 8, 40, 8], // of six steps does, too
     ['aimd', 20, 10, 21],
     ['aimd', 20, 500, 21],
   ])('by %s from %d at %d ms is %d', (rule, number, latencyMs, next) => {
@@ -68,6 +71,7 @@ describe('the next number of calls in flight', () => {
     [20, 10, 20, 100, 25.54], // as far as the longest queue
     [21, 10.5, 21, 0, 21], // stays where 20 are served and one is queued
     [20, 10, 18, 0, 24.11], // with two permits idle, the queue is three, and the scatter moves
+    [20, 10.5, 18, 0, 23.0], // while a call queues, the two count less
     [20, 20, 10, 0, 16.52], // of the 10 idle permits, 3 count while calls queue
     [20, 10, 4, 0, 23.77], // there was a pause: half of the most in use count
   ])(
@@ -165,6 +169,14 @@ describe('the least latency', () => {
     expect(found.number).toBeCloseTo(16.3, 1);
     expect(found.left).toBeGreaterThanOrEqual(40);
     expect(found.left).toBeLessThanOrEqual(60);
+    // Semaphores whose windows differ a little do not measure at once.
+    const later = stateAfter('gradient', looking, sample(15), sample(10.50001));
+    expect(later.left).toBe(found.left + 1);
+  });
+
+  test('is confirmed by as much more as a window of 100 calls may be off', () => {
+    const found = stateAfter('gradient', looking, sample(15), sample(12.5));
+    expect(found.phase).toBe(STEADY);
   });
 
   test('rises with that of the server, at half the number until it no longer falls', () => {
@@ -173,6 +185,11 @@ describe('the least latency', () => {
     expect(risen.number).toBeCloseTo(looking.number / 2);
     const found = stateAfter('gradient', risen, sample(40), sample(38));
     expect(found).toMatchObject({ phase: STEADY, least: 38 });
+    const fallen = stateAfter('gradient', risen, sample(40), sample(32));
+    expect(fallen).toMatchObject({ phase: STEADY, least: 32 });
+    const least = { ...risen, number: BOUNDS.min };
+    const deepest = stateAfter('gradient', least, sample(40), sample(1));
+    expect(deepest).toMatchObject({ phase: STEADY, least: 1 });
   });
 
   test('is found at the start although the server has a queue', () => {
@@ -190,6 +207,8 @@ describe('the least latency', () => {
 
   test('is found soon although the first calls of a program are slow', () => {
     let state = firstState(40);
+    // The first window counts for nothing.
+    expect(stateAfter('gradient', state, sample(40)).least).toBe(0);
     for (let i = 0; i < 40; i++) {
       const latencyMs = 10 * Math.max(1, Math.floor(state.number) / 4) + (i < 12 ? 30 : 0);
       state = stateAfter('gradient', state, sample(latencyMs));
@@ -203,6 +222,8 @@ describe('the least latency', () => {
     const idle = sample(30, { mostInFlight: 4 });
     const found = stateAfter('gradient', firstState(20), idle, idle);
     expect(found).toMatchObject({ number: 20, least: 30, phase: STEADY });
+    const half = sample(30, { mostInFlight: 10 });
+    expect(stateAfter('gradient', firstState(20), half, half).phase).toBe(SETTLING_DEEP);
     const slower = Array.from({ length: 30 }, () => sample(60, { mostInFlight: 4 }));
     expect(stateAfter('gradient', found, ...slower).least).toBeGreaterThan(59);
   });
@@ -212,9 +233,22 @@ describe('the least latency', () => {
     [12, 1000, 10],
     [12, 4, 10.4], // nothing queued: a fifth of the way to any
     [8, 4, 9.6],
+    [8, 10, 9.9], // half of 20
   ])('of 10 ms is after a window of %d ms with %d in use: %d', (latencyMs, mostInFlight, least) => {
     const next = stateAfter('gradient', steady(20), sample(latencyMs, { mostInFlight }));
     expect(next.least).toBeCloseTo(least, 5);
+  });
+
+  test('is not measured for aimd', () => {
+    const first = stateAfter('aimd', firstState(20), sample(10), sample(10));
+    expect(first).toMatchObject({ number: 20, phase: STEADY });
+    expect(stateAfter('aimd', state, sample(10))).toMatchObject({ number: 21, phase: STEADY });
+  });
+
+  test('is measured at first even if calls are dropped before', () => {
+    const started = stateAfter('gradient', firstState(20), sample(10));
+    const dropped = stateAfter('gradient', started, sample(10, { dropped: 100 }));
+    expect(dropped).toMatchObject({ number: 10, phase: started.phase });
   });
 
   test('is not measured while calls are dropped: the number before it falls', () => {

@@ -159,6 +159,7 @@ describe('a semaphore that adapts', () => {
     for (let i = 0; i < 3; i++) {
       pass();
       await serve(made, 10, 400, { outcome: 'dropped' });
+      expect(semaphore.adaptation?.latencyMs).toBe(10);
     }
     await serve(made, 20, 400);
     expect(semaphore.adaptation?.latencyMs).toBeCloseTo(20);
@@ -300,6 +301,8 @@ describe('the range of a semaphore that adapts', () => {
     expect(() => open({ max: 60 })).toThrow(/has permits/);
     open({ min: 25, max: 60 }, 'reconfigure');
     expect(first.adaptation).toMatchObject({ min: 25, max: 60 });
+    expect(() => open({ max: 60 })).toThrow(/has permits/);
+    expect(() => open(null as never)).toThrow(/has permits/);
     expect(() => Semaphore.open(region, 'api', { permits: 20 })).toThrow(/has permits/);
     const vegas = () => Semaphore.open(region, 'api', { permits: { max: 60 }, adapt: 'vegas' });
     expect(vegas).toThrow(/api/);
@@ -308,6 +311,7 @@ describe('the range of a semaphore that adapts', () => {
   test.each([
     [{ permits: 5, adapt: 'gradient' }, TypeError, 'permits must be an object with max'],
     [{ permits: { max: 5 } }, TypeError, 'permits must be an integer'],
+    [{ permits: null, adapt: 'aimd' }, TypeError, 'permits must be an object, got null'],
     [{ permits: { max: 0 }, adapt: 'gradient' }, RangeError, 'permits.max must be'],
     [{ permits: { min: 6, max: 5 }, adapt: 'gradient' }, RangeError, 'permits.min must be'],
     [{ permits: { max: 5, initial: 6 }, adapt: 'aimd' }, RangeError, 'permits.initial must be'],

@@ -39,7 +39,7 @@ describe('allOf', () => {
     const buckets = [1, 2, 3].map(() => TokenBucket.create({ rate: 1, burst: 5, clock }));
     const parts = buckets.map((bucket, i) => (i === place ? alwaysLate(bucket) : bucket));
     const all = allOf(...parts);
-    for (let i = 0; i < 3; i++) expect(all.tryConsume(3)).toBe(false);
+    for (let i = 0; i < 3; i++) expect(all.tryConsume(5)).toBe(false);
     expect(buckets.map((bucket) => bucket.balance())).toEqual([5, 5, 5]);
   });
 
@@ -171,6 +171,16 @@ describe('allOf', () => {
     expect(all.tryConsume()).toBe(true);
     expect(all.tryConsume()).toBe(false);
     expect(takes).toEqual({ quick: 4, bucket: 14, log: 3 });
+  });
+
+  it('reads the clock once for all buckets, which may take parts of a token', () => {
+    const clock = ManualClock.create();
+    const bucket = () => TokenBucket.create({ rate: 1, burst: 5, clock });
+    const all = allOf(bucket(), bucket(), bucket());
+    const reads = vi.spyOn(clock, 'now');
+    expect(all.tryConsume(0.5)).toBe(true);
+    expect(reads).toHaveBeenCalledTimes(1);
+    expect(() => all.tryConsume(-1)).toThrow(/^n must be a number at least 0/);
   });
 
   it('grants nothing at any time, and takes nothing for it', () => {

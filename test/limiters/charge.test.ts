@@ -57,6 +57,15 @@ describe.each(KERNELS)('settle, with kernel %s,', (kernel) => {
     expect(() => reservation?.settle(-1)).toThrow(/^actual must be a number at least 0, got -1$/);
   });
 
+  test('of a reservation that can no longer be cancelled charges the difference', () => {
+    const { bucket } = made();
+    const reservation = bucket.reserve(40);
+    bucket.tryConsume();
+    expect(reservation?.cancel()).toBe(false);
+    reservation?.settle(50);
+    expect(bucket.balance()).toBe(49);
+  });
+
   test('of a reservation that was cancelled charges the whole cost', () => {
     const { bucket } = made();
     const reservation = bucket.reserve(40);

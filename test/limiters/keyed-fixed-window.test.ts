@@ -146,6 +146,7 @@ test.each([
   const made = table(ManualClock.create());
   expect(() => made.tryConsume('ann', 0.5)).toThrow('n must be an integer at least 0, got 0.5');
   expect(() => made.tryConsume(null as never)).toThrow(TypeError);
+  expect(() => made.reconfigure({ limits: 1 } as never)).toThrow('change has no option "limits"');
 });
 
 test('a reset of a key lets its callers in at once, on all threads', async () => {

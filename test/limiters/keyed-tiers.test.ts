@@ -71,6 +71,15 @@ describe('an invalid tier', () => {
   const limits = (count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, i) => [`t${i}`, { rate: 1, burst: 1 }]));
   test('is none of fifteen', () => expect(withTiers(limits(15)).tiers).toEqual(limits(15)));
+  test('is none with a name of 64 characters', () => {
+    expect(Object.keys(withTiers({ ['x'.repeat(64)]: { rate: 1, burst: 1 } }).tiers)).toHaveLength(
+      1,
+    );
+  });
+  test('is a TypeError if it is no name, and a RangeError if it is another', () => {
+    expect(() => made.for('a', { tier: 5 } as never)).toThrow(TypeError);
+    expect(() => made.for('a', { tier: 'x' as never })).toThrow(RangeError);
+  });
   test.each<[string, () => unknown, string]>([
     [
       'unknown',
@@ -112,6 +121,21 @@ describe('an invalid tier', () => {
       'no name',
       () => withTiers({ '': {} }),
       'the name of a tier must have 1 to 64 characters, got ""',
+    ],
+    [
+      'a long name',
+      () => withTiers({ ['x'.repeat(65)]: {} }),
+      'the name of a tier must have 1 to 64 characters, got "x',
+    ],
+    [
+      'a change that is no object',
+      () => made.reconfigure({ tiers: 5 as never }),
+      'tiers must be an object, got 5',
+    ],
+    [
+      'a misspelt change',
+      () => made.reconfigure({ teirs: {} } as never),
+      'change has no option "te',
     ],
     [
       'with waits',

@@ -242,6 +242,7 @@ describe('a lease names the error in', () => {
       expect(call).toThrow(/^n must be .*, got /);
     }
     await expect(lease.wait(n)).rejects.toThrow(error);
+    await expect(lease.wait(n)).rejects.toThrow(/^n must be .*, got /);
     await expect(lease.wait(1, 5 as never)).rejects.toThrow('options must be an object, got 5');
     expect(lease.available()).toBe(10);
   });

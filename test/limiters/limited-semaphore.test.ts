@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { describe, expect, test, vi } from 'vitest';
 import {
   allOf,
@@ -45,7 +46,9 @@ describe.each(TARGETS)('a semaphore and a bucket, with kernel %s,', (kernel) => 
   test('leaves tokens that are there while it waits for a permit, and permits while it waits for tokens', async () => {
     const made = create({ permits: 1, burst: 1 });
     const { both, clock, semaphore, bucket } = made;
-    const first = await both.acquire();
+    const atOnce = both.acquire();
+    expect(both.waiting).toBe(0);
+    const first = await atOnce;
     const order: number[] = [];
     const waits = [1, 2].map((i) =>
       both.acquire().then((permit) => {
@@ -156,6 +159,18 @@ describe.each(TARGETS)('a semaphore and a bucket, with kernel %s,', (kernel) => 
     expectSpent(made, 0);
   });
 
+  test('an attempt does not overtake a caller that waits for more tokens', async () => {
+    const { both, bucket, clock } = create();
+    bucket.tryConsume(2);
+    const { signal } = new AbortController();
+    const ahead = both.acquire(2, { signal });
+    await expect(both.acquire(1, { maxWaiting: 1 })).rejects.toThrow('the queue is full');
+    await settled();
+    clock.advance(100);
+    expect([(await ahead).n, bucket.available()]).toEqual([1, 0]);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+  });
+
   test('counts the time for the permit against the timeout', async () => {
     const made = create({ permits: 1, burst: 1 });
     const { both, clock } = made;
@@ -199,8 +214,12 @@ describe.each(TARGETS)('a semaphore and a bucket, with kernel %s,', (kernel) => 
     (await waits[1])?.release();
     await settled(20);
     expect([bucket.balance(), semaphore.inUse(), semaphore.waiting]).toEqual([-1, 0, 0]);
+    const last = both.acquire(1, { signal: end.signal });
+    await settled(20);
+    expect(bucket.balance()).toBe(-1);
     end.abort('enough');
     await expect(waits[2]).rejects.toBe('enough');
+    await expect(last).rejects.toBe('enough');
     expect(bucket.balance()).toBe(0);
   });
 
@@ -280,6 +299,10 @@ describe.each(TARGETS)('a semaphore and a bucket, with kernel %s,', (kernel) => 
     clock.advance(100);
     both.acquireSync(1, { timeoutMs: 0 })?.release();
     expectSpent(made, 1);
+    vi.spyOn(clock, 'sleepSync').mockImplementation((untilUs) => clock.set(untilUs / 1000));
+    both.acquireSync(1, { timeoutMs: 100 })?.release();
+    expect(clock.nowMs).toBe(200);
+    expectSpent(made, 1);
   });
 
   test('releases the permit of a function that throws, and keeps its error', async () => {
@@ -288,6 +311,9 @@ describe.each(TARGETS)('a semaphore and a bucket, with kernel %s,', (kernel) => 
       throw new Error('no');
     };
     await expect(made.both.run(fail, { n: 2 })).rejects.toThrow('no');
+    expectSpent(made, 2);
+    vi.spyOn(made.bucket, 'tryConsume').mockImplementation(fail);
+    expect(() => made.both.tryAcquire()).toThrow('no');
     expectSpent(made, 2);
   });
 
@@ -302,7 +328,7 @@ describe.each(TARGETS)('a semaphore and a bucket, with kernel %s,', (kernel) => 
     expect(`${all}`).toContain('FixedWindow');
   });
 
-  test('rejects limiters that cannot be combined', () => {
+  test('rejects limiters that cannot be combined, and numbers that are none', async () => {
     const { semaphore, bucket, both } = create();
     const combine = allOf as (...parts: unknown[]) => LimitedSemaphore;
     expect(() => combine(semaphore)).toThrow('at least one limiter');
@@ -311,6 +337,8 @@ describe.each(TARGETS)('a semaphore and a bucket, with kernel %s,', (kernel) => 
     expect(() => combine(both, bucket)).toThrow('limiters[0] must be a limiter');
     expect(() => combine(semaphore, TokenBucket.create({ rate: 1, burst: 1 }))).toThrow('clock');
     expect(() => combine(null)).toThrow('limiters[0] must be a limiter, got null');
-    expect(() => both.tryAcquire(-1)).toThrow(RangeError);
+    expect(() => both.tryAcquire(-1)).toThrow(/^n must be a number/);
+    expect(() => both.acquireSync(-1)).toThrow(/^n must be a number/);
+    await expect(both.acquire(-1)).rejects.toThrow(/^n must be a number/);
   });
 });

@@ -128,6 +128,48 @@ describe('a line whose attempts fail', () => {
     expect(limiter.waiting).toBe(0);
   });
 
+  const EMPTY = [
+    (clock: ManualClock) => FixedWindow.create({ limit: 1, intervalMs: 1000, initial: 0, clock }),
+    (clock: ManualClock) => TokenBucket.create({ rate: 1, burst: 1, initial: 0, clock }),
+  ] as const;
+
+  it.each(EMPTY)('rejects a caller if the clock fails at any of its readings: %#', async (make) => {
+    const failed = new Error('no time');
+    for (let last = 0; ; last++) {
+      const clock = ManualClock.create();
+      const limiter = make(clock);
+      let reads = 0;
+      vi.spyOn(clock, 'now').mockImplementation(() => {
+        if (reads++ === last) throw failed;
+        return 0;
+      });
+      const leave = new AbortController();
+      const wait = limiter.wait(1, { signal: leave.signal });
+      if (reads <= last) {
+        leave.abort(failed);
+        await expect(wait).rejects.toBe(failed);
+        expect(last).toBeGreaterThan(1);
+        return;
+      }
+      await expect(wait).rejects.toBe(failed);
+      expect(limiter.waiting).toBe(0);
+    }
+  });
+
+  it.each(EMPTY)('rejects everyone if the clock fails when the limit changes: %#', async (make) => {
+    const clock = ManualClock.create();
+    const window = make(clock);
+    const failed = new Error('no time');
+    const waits = [window.wait(), window.wait()];
+    await settled(2);
+    vi.spyOn(clock, 'now').mockImplementation(() => {
+      throw failed;
+    });
+    window.changes.fire();
+    for (const wait of waits) await expect(wait).rejects.toBe(failed);
+    expect(window.waiting).toBe(0);
+  });
+
   it('rejects everyone if the clock fails when one leaves', async () => {
     const clock = ManualClock.create();
     const window = FixedWindow.create({ limit: 1, intervalMs: 1000, initial: 0, clock });

@@ -9,7 +9,7 @@ import {
   SlidingWindow,
   TokenBucket,
 } from '../../src/index.ts';
-import { diaryOf } from '../support/lines.ts';
+import { aborting, diaryOf } from '../support/lines.ts';
 import { settled } from '../support/settled.ts';
 
 function emptied(limiter: Limiter): Limiter {
@@ -97,7 +97,8 @@ describe.each(Object.entries(PACED))('the line of a %s', (_, make) => {
 
   it('is no place for those who want nothing, too much or it too soon', async () => {
     const diary = diaryOf(make);
-    diary.wait('a');
+    diary.wait('a', { timeoutMs: 10 });
+    diary.wait('b', { timeoutMs: 20 });
     diary.wait('nothing', {}, 0);
     diary.wait('too much', {}, 2);
     diary.wait('too soon', { timeoutMs: 9 });
@@ -107,8 +108,9 @@ describe.each(Object.entries(PACED))('the line of a %s', (_, make) => {
       '0: too much ERR_EXCEEDS_BURST',
       '0: too soon ERR_RATE_LIMIT_TIMEOUT',
     ]);
-    expect(diary.limiter.waiting).toBe(1);
-    await diary.until(10);
+    expect(diary.limiter.waiting).toBe(2);
+    await diary.until(20);
+    expect(diary.events.slice(3)).toEqual(['10: a waited 10', '20: b waited 20']);
   });
 
   it('rejects with what a signal throws that cannot name its reason', async () => {
@@ -228,11 +230,13 @@ describe('a long line', () => {
     }
     expect(sleeps.mock.calls.length).toBe(1);
     clock.advance(1000);
-    while (served < 1000) {
+    let turns = 0;
+    for (; served < 1000; turns++) {
       const before = served;
       await new Promise(setImmediate);
       expect(served - before).toBeLessThanOrEqual(256);
     }
+    expect(turns).toBeLessThan(20);
   });
 });
 
@@ -256,16 +260,41 @@ describe('the head of a line', () => {
     const clock = ManualClock.create();
     const sleep = vi.spyOn(clock, 'sleep');
     const limiter = allOf(TokenBucket.create({ rate: 100, burst: 1, initial: 0, clock }));
-    const waits = [true, false, true].map((strict) => limiter.wait(1, { strict }));
-    for (const wait of waits) {
-      clock.advance(10);
-      await wait;
+    const waits = [true, false, true].map((strict, i) =>
+      limiter.wait(1, { strict, timeoutMs: 10 * (i + 1) }),
+    );
+    const late = expect(limiter.wait(1, { strict: true, timeoutMs: 25 })).rejects.toThrow();
+    for (const ms of [10, 20, 25, 30]) {
+      clock.set(ms);
+      await settled();
     }
-    const sleeps = sleep.mock.calls.map(([untilUs, options]) => [untilUs, options?.strict]);
+    await Promise.all([...waits, late]);
+    const sleeps = sleep.mock.calls.map(([untilUs, kind]) => [
+      untilUs,
+      kind?.strict,
+      kind?.precise,
+    ]);
     expect(sleeps).toEqual([
-      [10_000, true],
-      [20_000, false],
-      [30_000, true],
+      [10_000, true, undefined],
+      [20_000, false, undefined],
+      // Not for an attempt of the head, but for the deadline of another.
+      [25_000, false, undefined],
+      [30_000, true, undefined],
+    ]);
+  });
+
+  it('ends its strict sleep when it leaves', () => {
+    const clock = ManualClock.create();
+    const sleep = vi.spyOn(clock, 'sleep');
+    const limiter = allOf(TokenBucket.create({ rate: 100, burst: 1, initial: 0, clock }));
+    const { signal, abort } = aborting();
+    limiter.wait(1, { strict: true, signal }).catch(() => undefined);
+    limiter.wait();
+    abort();
+    const sleeps = sleep.mock.calls.map(([, kind]) => [kind?.strict, kind?.signal?.aborted]);
+    expect(sleeps).toEqual([
+      [true, true],
+      [false, false],
     ]);
   });
 });

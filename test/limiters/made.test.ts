@@ -148,6 +148,13 @@ describe('a limiter in a log and in JSON shows its limit and its state:', () => 
     const limiter = bucket();
     limiter.charge(12.5);
     expect(`${limiter}`).toBe('TokenBucket { rate: 3, burst: 10, tokens: 0, debt: 2.5 }');
+    const empty = TokenBucket.create({
+      rate: 3,
+      burst: 10,
+      initial: 0,
+      clock: ManualClock.create(),
+    });
+    expect(`${empty}`).toBe('TokenBucket { rate: 3, burst: 10, tokens: 0 }');
   });
 
   test('or why it cannot be read, without throwing', () => {

@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import {
   allOf,
   FixedWindow,
@@ -9,12 +9,14 @@ import {
   KeyedTokenBucket,
   LimitSet,
   ManualClock,
+  RateLimitError,
   type RefusedMessage,
   Region,
   Semaphore,
   SlidingLog,
   TokenBucket,
 } from '../../src/index.ts';
+import { settled } from '../support/settled.ts';
 
 const CHANNEL = 'zerotime:refused';
 
@@ -170,7 +172,7 @@ test('semaphores publish refusals, also with limiters', async () => {
   const bucket = TokenBucket.create({ rate: 1, burst: 1, clock });
   const both = allOf(limiter, bucket);
   const published = messages();
-  const says = (...expected: object[]) => expect(published.splice(0)).toEqual(expected);
+  const says = (...expected: object[]) => expect(published.splice(0)).toStrictEqual(expected);
   const held = limiter.tryAcquire(2);
   says();
   expect(limiter.tryAcquire()).toBeUndefined();
@@ -180,15 +182,52 @@ test('semaphores publish refusals, also with limiters', async () => {
   says({ limiter, n: 1 }, { limiter, n: 1 });
   expect(both.tryAcquire()).toBeUndefined();
   says({ limiter, n: 1 });
+  expect(limiter.acquireSync(1, { timeoutMs: 0 })).toBeUndefined();
+  says({ limiter, n: 1 });
+  await expect(both.acquire(1, { timeoutMs: 0 })).rejects.toEqual(timeout());
+  says({ limiter, n: 1 });
+  vi.spyOn(clock, 'now').mockImplementationOnce(() => {
+    throw new Error('no time');
+  });
+  await expect(limiter.acquire()).rejects.toThrow('no time');
+  await expect(limiter.acquire(3)).rejects.toEqual(timeout('ERR_EXCEEDS_BURST'));
+  says();
   const late = expect(both.acquire(1, { timeoutMs: 5 })).rejects.toEqual(timeout());
-  await new Promise(setImmediate);
+  await settled();
   clock.advance(5);
   await late;
   says({ limiter: both, n: 1, parts: [{ limiter, n: 1 }] });
   held?.release();
+  limiter.acquireSync()?.release();
+  says();
+  const one = limiter.tryAcquire();
+  const two = limiter.acquire(2);
+  const gone = new AbortController();
+  // The permit that is free belongs to a call ahead, so an attempt would be refused.
+  const aborted = both.acquire(1, { signal: gone.signal });
+  await settled();
+  const reason = new RateLimitError('ERR_RATE_LIMIT_TIMEOUT', 'of the caller');
+  gone.abort(reason);
+  await expect(aborted).rejects.toBe(reason);
+  says();
+  one?.release();
+  (await two).release();
   bucket.tryConsume();
   expect(both.tryAcquire()).toBeUndefined();
-  says({ limiter: bucket, n: 1, retryAfterMs: 1000 });
+  const short = { limiter: bucket, n: 1, retryAfterMs: 1000 };
+  says(short);
+  await expect(both.acquire(1, { timeoutMs: 5 })).rejects.toEqual(timeout());
+  says(short);
+  limiter.tryAcquire();
+  const ahead = both.acquire();
+  await settled();
+  await expect(both.acquire(1, { timeoutMs: 0 })).rejects.toEqual(timeout());
+  await expect(both.acquire(1, { maxWaiting: 1 })).rejects.toEqual(timeout('ERR_QUEUE_FULL'));
+  // Behind the call ahead, which has reserved the next token.
+  const parts = [{ ...short, retryAfterMs: 2000 }];
+  says(...Array(2).fill({ limiter: both, n: 1, parts }));
+  clock.advance(1000);
+  (await ahead).release();
 });
 
 test('a wait that a change refuses names its key, also after calls on others', async () => {

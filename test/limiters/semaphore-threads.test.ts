@@ -1,4 +1,4 @@
-import { EventEmitter, once } from 'node:events';
+import { once } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { expect, onTestFinished, test } from 'vitest';
@@ -8,7 +8,6 @@ import { claimRecords } from '../support/cell.ts';
 import { Crew } from '../support/crew.ts';
 import { KERNEL_MIXES } from '../support/kernels.ts';
 import { leaked } from '../support/leaks.ts';
-import { expectSame } from '../support/quick.ts';
 import { part, SEED } from '../support/random.ts';
 import { Rooms } from '../support/rooms.ts';
 import { until } from '../support/settled.ts';
@@ -187,30 +186,6 @@ test('a thread that finds no entry says that its permits do not come back, and t
   expect(messages.sort()).toEqual(['ZEROTIME_SEMAPHORE_OWNERS', 'done']);
   await worker.terminate();
   expect(semaphore.inUse()).toBe(1);
-});
-
-test('any number of semaphores watch a worker with one listener', () => {
-  const worker = Object.assign(new EventEmitter(), { threadId: 5 });
-  for (let count = 0; count < 11; count++) Semaphore.create({ permits: 1 }).watch(worker);
-  expect(worker.listenerCount('exit')).toBe(1);
-  worker.emit('exit');
-});
-
-// docs/permits.md: "At most 8,192 callers can hold permits"
-test('no permit is available while 8,192 callers hold permits, however many permits are left', () => {
-  const semaphore = Semaphore.create({ permits: 65_535 });
-  const permits = [];
-  for (let permit = semaphore.tryAcquire(); permit; permit = semaphore.tryAcquire()) {
-    expectSame(semaphore.available(), 65_535 - permits.push(permit));
-    if (permits.length === 8191) break;
-  }
-  const last = semaphore.tryAcquire(50_000);
-  expect(last?.n).toBe(50_000);
-  expect([semaphore.available(), semaphore.inUse()]).toEqual([0, 58_191]);
-  expect(semaphore.tryAcquire()).toBeUndefined();
-  permits.pop()?.release();
-  expect(semaphore.available()).toBe(65_535 - 58_190);
-  expect(semaphore.tryAcquire(65_535 - 58_190)?.n).toBe(65_535 - 58_190);
 });
 
 test('reports what a scene leaves behind: permits, callers, entries of a table, records', () => {

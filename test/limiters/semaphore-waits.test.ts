@@ -1,4 +1,5 @@
-import { describe, expect, test } from 'vitest';
+import { EventEmitter } from 'node:events';
+import { describe, expect, test, vi } from 'vitest';
 import {
   attach,
   ManualClock,
@@ -6,10 +7,21 @@ import {
   Semaphore,
   type SemaphoreOptions,
 } from '../../src/index.ts';
+import { expectSame } from '../support/quick.ts';
 import { settled } from '../support/settled.ts';
 
 const BUSY = new RateLimitError('ERR_RECONFIGURE_BUSY', 'too many callers hold permits or wait');
 const TARGETS = ['wasm', 'atomics'] as const;
+
+/** Blocked threads sleep by moving the clock. Returns when they wake, in milliseconds from now. */
+function sleepsOf(clock: ManualClock): () => number[] {
+  const startUs = clock.now();
+  const sleeps = vi.spyOn(clock, 'sleepSync').mockImplementation((untilUs, options) => {
+    expect(options?.event).toBeDefined();
+    clock.set(untilUs / 1000);
+  });
+  return () => sleeps.mock.calls.map(([untilUs]) => (untilUs - startUs) / 1000);
+}
 
 describe.each(TARGETS)('a semaphore, with kernel %s,', (kernel) => {
   const create = (options: SemaphoreOptions) => Semaphore.create({ kernel, ...options });
@@ -59,13 +71,15 @@ describe.each(TARGETS)('a semaphore, with kernel %s,', (kernel) => {
     const held = [semaphore.tryAcquire(), other.tryAcquire()];
     const order: number[] = [];
     const first = waitFor(other, 1, order);
-    const second = waitFor(semaphore, 2, order);
-    expect([semaphore.waiting, other.waiting]).toEqual([2, 2]);
+    const second = waitFor(other, 2, order);
+    const third = waitFor(semaphore, 1, order);
+    expect([semaphore.waiting, other.waiting]).toEqual([3, 3]);
     held[0]?.release();
     held[1]?.release();
     (await first).release();
-    await second;
-    expect(order).toEqual([1, 2]);
+    (await second).release();
+    await third;
+    expect(order).toEqual([1, 2, 1]);
   });
 
   test('ends a wait at its timeout, and takes nothing', async () => {
@@ -76,7 +90,10 @@ describe.each(TARGETS)('a semaphore, with kernel %s,', (kernel) => {
       expect.objectContaining({ code: 'ERR_RATE_LIMIT_TIMEOUT' }),
     );
     const behind = semaphore.acquire(1, { timeoutMs: 200 });
-    clock.advance(100);
+    clock.advance(99);
+    await settled();
+    expect(semaphore.waiting).toBe(2);
+    clock.advance(1);
     await late;
     // The one behind fits, as soon as the first has gone.
     expect((await behind).n).toBe(1);
@@ -132,6 +149,46 @@ describe.each(TARGETS)('a semaphore, with kernel %s,', (kernel) => {
     expect(semaphore.acquireSync()?.n).toBe(1);
   });
 
+  // [milliseconds until the timeout, when it looks, from now on]
+  test.each([
+    [300, [300]],
+    [2500, [1000, 2000, 2500]],
+  ])('blocks for %d ms at most, and looks at %j ms', (timeoutMs, looks) => {
+    const clock = ManualClock.create();
+    const semaphore = create({ permits: 1, clock });
+    const held = semaphore.tryAcquire();
+    const sleeps = sleepsOf(clock);
+    expect(semaphore.acquireSync(1, { timeoutMs })).toBeUndefined();
+    expect(sleeps()).toEqual(looks);
+    expect(semaphore.waiting).toBe(0);
+    held?.release();
+    expect([semaphore.available(), semaphore.inUse()]).toEqual([1, 0]);
+  });
+
+  test('blocks until a permit that is held too long comes back', () => {
+    const clock = ManualClock.create();
+    const semaphore = create({ permits: 1, holdMs: 100, clock });
+    semaphore.tryAcquire();
+    const sleeps = sleepsOf(clock);
+    expect(semaphore.acquireSync(1, { timeoutMs: 300 })?.n).toBe(1);
+    expect([sleeps(), semaphore.inUse()]).toEqual([[100], 1]);
+  });
+
+  test('blocks for 10 ms at a time while the queue has no room', async () => {
+    const clock = ManualClock.create();
+    const semaphore = create({ permits: 1, maxPermits: 1, clock });
+    semaphore.tryAcquire();
+    const stop = new AbortController();
+    const waits = Array.from({ length: 700 }, () =>
+      semaphore.acquire(1, { signal: stop.signal }).catch((reason: unknown) => reason),
+    );
+    const sleeps = sleepsOf(clock);
+    expect(semaphore.acquireSync(1, { timeoutMs: 25 })).toBeUndefined();
+    expect(sleeps()).toEqual([10, 20, 25]);
+    stop.abort('enough');
+    await Promise.all(waits);
+  });
+
   test('has no caller fall behind when the queue has no room', async () => {
     const semaphore = create({ permits: 1, maxPermits: 1 });
     const held = semaphore.tryAcquire();
@@ -161,7 +218,32 @@ describe.each(TARGETS)('a semaphore, with kernel %s,', (kernel) => {
     expect(() => semaphore.reconfigure({ permits: { min: 2, max: 2 } })).toThrow(BUSY);
     expect(semaphore.permits).toBe(1);
     expect(semaphore.adaptation).toMatchObject({ min: 1, max: 2 });
+    semaphore.reconfigure({ permits: { min: 1, max: 2 } });
     stop.abort('enough');
     return Promise.all(waits);
   });
+});
+
+test('any number of semaphores watch a worker with one listener', () => {
+  const worker = Object.assign(new EventEmitter(), { threadId: 5 });
+  for (let count = 0; count < 11; count++) Semaphore.create({ permits: 1 }).watch(worker);
+  expect(worker.listenerCount('exit')).toBe(1);
+  worker.emit('exit');
+});
+
+// docs/permits.md: "At most 8,192 callers can hold permits"
+test('no permit is available while 8,192 callers hold permits, however many permits are left', () => {
+  const semaphore = Semaphore.create({ permits: 65_535 });
+  const permits = [];
+  for (let permit = semaphore.tryAcquire(); permit; permit = semaphore.tryAcquire()) {
+    expectSame(semaphore.available(), 65_535 - permits.push(permit));
+    if (permits.length === 8191) break;
+  }
+  const last = semaphore.tryAcquire(50_000);
+  expect(last?.n).toBe(50_000);
+  expect([semaphore.available(), semaphore.inUse()]).toEqual([0, 58_191]);
+  expect(semaphore.tryAcquire()).toBeUndefined();
+  permits.pop()?.release();
+  expect(semaphore.available()).toBe(65_535 - 58_190);
+  expect(semaphore.tryAcquire(65_535 - 58_190)?.n).toBe(65_535 - 58_190);
 });

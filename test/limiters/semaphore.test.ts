@@ -137,6 +137,8 @@ describe.each(TARGETS)('a semaphore, with kernel %s,', (kernel) => {
     expect(semaphore.handle.memory).toBe(region.handle.memory);
     expect(attach(semaphore.handle).permits).toBe(3);
     expect(() => Semaphore.attach({ ...semaphore.handle, offset: 128 })).toThrow(HandleError);
+    const invalid = expect.objectContaining({ code: 'ERR_HANDLE_INVALID' });
+    expect(() => Region.attach(semaphore.handle as never)).toThrow(invalid);
     region.i32.fill(7, semaphore.handle.offset / 4 + 6, semaphore.handle.offset / 4 + 14);
     expect(() => Semaphore.attach(semaphore.handle)).toThrow('configuration is invalid');
   });
@@ -166,6 +168,7 @@ test('arguments of the wrong type throw', async () => {
   await expect(semaphore.acquire(1, { timeout: 5 } as never)).rejects.toThrow('timeoutMs?');
   await expect(semaphore.run(5 as never)).rejects.toThrow('action must be a function, got 5');
   expect(() => semaphore.watch({} as never)).toThrow('worker must be a Worker');
+  expect(() => Semaphore.open(Region.create(), 'a', null as never)).toThrow('options must be an');
   const ended = { threadId: -1, once: () => undefined };
   expect(() => semaphore.watch(ended)).toThrow('worker.threadId must be an integer at least 1');
   expect(() => semaphore.reconfigure({ permit: 1 } as never)).toThrow(

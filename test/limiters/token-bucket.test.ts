@@ -76,6 +76,14 @@ describe('a quota that is aligned', () => {
     const clock = ManualClock.create({ nowMs: MIDNIGHT_MS + 1 });
     const bucket = TokenBucket.create({ ...quota, initial: 7, alignToMs: 0, clock });
     expect(bucket.available()).toBe(7);
+    // [where the grid is, from now, how long until its next instant]
+    for (const [offsetMs, leftMs] of [
+      [6, 6],
+      [0, DAY_MS],
+    ] as const) {
+      const empty = { ...quota, initial: 0, alignToMs: clock.nowMs + offsetMs, clock };
+      expect(TokenBucket.create(empty).timeUntil(1)).toBe(leftMs);
+    }
   });
 
   test('follows the wall clock at creation, on the system clock', () => {

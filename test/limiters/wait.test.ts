@@ -187,4 +187,13 @@ describe('a blocking wait on a bucket', () => {
     expect(bucket.waitSync(2, { timeoutMs: 1000 })).toBe(true);
     expect(clock.nowMs).toBe(1000);
   });
+
+  test('puts its tokens back if the thread cannot block', () => {
+    const { clock, bucket } = emptied({ rate: 10, burst: 5 });
+    wakeEarly(clock, () => {
+      throw new Error('not here');
+    });
+    expect(() => bucket.waitSync(2)).toThrow('not here');
+    expect(bucket.balance()).toBe(0);
+  });
 });

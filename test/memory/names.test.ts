@@ -13,8 +13,10 @@ import {
   SlidingLog,
   SlidingWindow,
   Sometimes,
+  systemClock,
   TokenBucket,
 } from '../../src/index.ts';
+import { kindAt } from '../../src/limiters/opening.ts';
 import { REGION } from '../../src/memory/layout.ts';
 import { Naming, namesIn } from '../../src/memory/names.ts';
 import { sharingOf } from '../../src/memory/sharing.ts';
@@ -38,7 +40,7 @@ const KINDS = [
   [SlidingWindow, { limit: 10, intervalMs: 100, maxLimit: 50 }, { limit: 20 }, { slots: 5 }],
   [SlidingLog, { limit: 10, intervalMs: 100, maxLimit: 50 }, { limit: 20 }, { maxLimit: 60 }],
   [Sometimes, { first: 3, every: 10 }, undefined, { every: 11 }],
-  [Semaphore, { permits: 3 }, { permits: 4 }, { holdMs: 100 }],
+  [Semaphore, { permits: 3, holdMs: 50 }, { permits: 4 }, { holdMs: 100 }],
   [
     KeyedTokenBucket,
     { ...limit, tiers: { pro: { rate: 50, burst: 50 } }, capacity: 10 },
@@ -47,7 +49,7 @@ const KINDS = [
   ],
   [
     KeyedLimitSet,
-    { limits: [limit, { rate: 1, burst: 60 }], capacity: 10 },
+    { limits: [limit, { rate: 1, burst: 60 }], capacity: 10, whenFull: 'share' },
     { limits: [limit, { rate: 1, burst: 50 }] },
     { whenFull: 'refuse' },
   ],
@@ -78,7 +80,10 @@ describe.each(KINDS)('%o with the options %o', (Limiter, options, change, other)
     const used = region.bytesFree;
     expect(opening(region).handle).toEqual(handle);
     expect(opening(Region.attach(region.handle)).handle).toEqual(handle);
+    const changes =
+      'reconfigure' in Limiter.prototype && vi.spyOn(Limiter.prototype, 'reconfigure');
     expect(opening(region, { onMismatch: 'reconfigure' }).handle).toEqual(handle);
+    if (changes) expect(changes).not.toHaveBeenCalled();
     expect(region.bytesFree).toBe(used);
     expect(open.call(Limiter, region, 'other', options).handle.offset).not.toBe(handle.offset);
   });
@@ -106,6 +111,18 @@ describe.each(KINDS)('%o with the options %o', (Limiter, options, change, other)
 });
 
 describe('a name', () => {
+  test('that differs in long options says how they begin', () => {
+    const region = Region.create();
+    const open = (rate: number) => {
+      const tiers = Object.fromEntries(
+        ['ann', 'ben', 'cid'].map((tier) => [tier, { rate, burst: 5 }]),
+      );
+      return KeyedTokenBucket.open(region, 'long', { ...limit, capacity: 9, tiers });
+    };
+    open(1);
+    expect(() => open(2)).toThrow(/ has tiers .{80}, the options say .{80}$/);
+  });
+
   test('differs if the counts of calls do, or a double burst is allowed', () => {
     const region = Region.create();
     const window = (allowDoubleBurst: boolean) =>
@@ -220,6 +237,8 @@ describe('a name', () => {
     region.i32[3] = 4096;
     const damaged = expect.objectContaining({ code: 'ERR_REGION_DAMAGED' });
     expect(() => TokenBucket.open(region, 'api', limit)).toThrow(damaged);
+    expect(() => kindAt(region, region.i32.byteLength)).toThrow(damaged);
+    expect(() => kindAt(region, region.i32.byteLength)).toThrow('a name in the region has offset');
   });
 });
 
@@ -233,6 +252,7 @@ describe('the clock of a named limiter', () => {
     ManualClock.open(region, 'clock').advance(100);
     expect(clock.nowMs).toBe(5100);
     for (const each of [bucket, same, attached]) expect(each.available()).toBe(1);
+    expect(bucket.clock).toBe(clock);
   });
 
   test('must lie in its region, and be the same each time', () => {
@@ -244,6 +264,10 @@ describe('the clock of a named limiter', () => {
     const clock = ManualClock.open(region, 'clock');
     expect(() => TokenBucket.open(region, 'api', { ...limit, clock })).toThrow(
       'the limiter "api" has clock "system", the options say "manual"',
+    );
+    TokenBucket.open(region, 'timed', { ...limit, clock });
+    expect(() => TokenBucket.open(region, 'timed', { ...limit, clock: systemClock })).toThrow(
+      'the limiter "timed" has clock "manual", the options say "system"',
     );
   });
 });
