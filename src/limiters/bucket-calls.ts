@@ -174,7 +174,8 @@ export abstract class BucketCalls extends TokenCalls implements Part {
    *
    * @throws RateLimitError `ERR_RATE_LIMIT_TIMEOUT` as soon as the wait would exceed `timeoutMs`;
    * `ERR_EXCEEDS_BURST` if the bucket can never hold `n` tokens; `ERR_QUEUE_FULL` if it would have
-   * to wait and `maxWaiting` callers already do. In each case nothing is taken.
+   * to wait and `maxWaiting` callers already do. In each case nothing is taken; but if the limit
+   * changed meanwhile, so that the wait exceeds `timeoutMs`, what was taken lapses.
    */
   async wait(n = 1, options: WaitOptions = {}): Promise<Waited> {
     checkTokens('n', n);
@@ -255,7 +256,8 @@ export abstract class BucketCalls extends TokenCalls implements Part {
 
   /**
    * Blocks the thread until `n` tokens are available for this caller, then returns true. Returns
-   * false at once, taking nothing, if the wait would exceed `timeoutMs`.
+   * false at once, taking nothing, if the wait would exceed `timeoutMs`; after a change of the limit
+   * as {@link wait}.
    *
    * @throws RateLimitError `ERR_EXCEEDS_BURST` if the bucket can never hold `n` tokens.
    */
