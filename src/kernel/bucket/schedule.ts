@@ -40,9 +40,18 @@ export function ticksOf(
   return BigInt(whole) * BigInt(ticksPerToken) + BigInt(round((tokens - whole) * ticksPerToken));
 }
 
-/** The largest burst at the rate of a schedule: 4.4 years' worth of tokens. */
-export function largestBurst({ ticksPerToken }: Schedule): number {
-  return Math.floor(MAX_SPAN_TICKS / ticksPerToken);
+/** Whether a burst takes at most a number of ticks to fill, as exactly as the engine counts them. */
+export function isWithin(span: number, burst: number, ticksPerToken: number): boolean {
+  if (ticksPerToken === 0) return true; // also for an infinite burst
+  // The product may be rounded down to the span.
+  return burst * ticksPerToken <= span && ticksOf(burst, ticksPerToken, Math.ceil) <= span;
+}
+
+/** The largest whole burst that is within a span. */
+export function largestBurst(span: number, ticksPerToken: number): number {
+  const most = Math.floor(span / ticksPerToken);
+  // If the quotient was rounded up: the next smaller double, or whole number.
+  return isWithin(span, most, ticksPerToken) ? most : Math.floor(most * (1 - 2 ** -53));
 }
 
 function tokenTicks(rate: number): number {
@@ -51,13 +60,15 @@ function tokenTicks(rate: number): number {
 
 /** The ticks of a token during a pause: those before it, or as many as the burst allows. */
 function pausedTicks(burst: number, before: number): number {
-  return before || Math.max(1, Math.min(tokenTicks(1), Math.floor(MAX_SPAN_TICKS / burst)));
+  const most = Math.floor(MAX_SPAN_TICKS / burst);
+  const ticks = isWithin(MAX_SPAN_TICKS, burst, most) ? most : most - 1;
+  return before || Math.max(1, Math.min(tokenTicks(1), ticks));
 }
 
 /** Returns `burst` if it takes at most 4.4 years to fill; otherwise throws. */
 function checkFill(burst: number, ticksPerToken: number, rate: number): number {
-  if (burst * ticksPerToken > MAX_SPAN_TICKS) {
-    const most = Math.floor(MAX_SPAN_TICKS / ticksPerToken);
+  if (!isWithin(MAX_SPAN_TICKS, burst, ticksPerToken)) {
+    const most = largestBurst(MAX_SPAN_TICKS, ticksPerToken);
     throw new RangeError(
       `burst must be at most ${most} at rate ${rate} (4.4 years to fill), got ${burst}`,
     );
@@ -135,7 +146,7 @@ export function isSound(schedule: Schedule): boolean {
     burst > 0 &&
     Number.isSafeInteger(ticksPerToken) &&
     ticksPerToken >= 0 &&
-    (ticksPerToken === 0 || burst * ticksPerToken <= MAX_SPAN_TICKS) &&
+    isWithin(MAX_SPAN_TICKS, burst, ticksPerToken) &&
     Number.isSafeInteger(fillTicks) &&
     fillTicks >= 0
   );
