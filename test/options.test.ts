@@ -22,7 +22,8 @@ const token = (options: object | null) => () => TokenBucket.create(options as ne
 const leaky = (options: object | null) => () => LeakyBucket.create(options as never);
 const bucket = () => TokenBucket.create({ rate: 10, burst: 5, clock: ManualClock.create() });
 const leakyMade = () => LeakyBucket.create({ rate: 10, clock: ManualClock.create() });
-const ANY_RATE = 'rate must be a number at least 0.000001 and at most 4000000000, or Infinity';
+const ANY_RATE =
+  'rate must be a number at least 0.000001 and at most 4000000000, or Infinity, or 0';
 
 const OPTIONS: readonly Bad[] = [
   [token(null), TypeError, 'options must be an object, got null'],

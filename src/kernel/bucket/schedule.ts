@@ -5,8 +5,8 @@ const MICROS_PER_SECOND = 1e6;
 /** Quantum buckets may have coarser ticks, so that one long interval stays an exact double. */
 export const MAX_FILL_TICKS = 2 ** 50;
 
-const MIN_RATE = 1e-6;
-const MAX_RATE = 4e9;
+/** The rates of a bucket that is not paused. */
+export const RATES = { min: 1e-6, max: 4e9, orInfinity: true } as const;
 
 /**
  * A limit in fixed-point time. The length of a tick is tuned to the rate, so that a token is a
@@ -90,7 +90,7 @@ function speedOf(pace: number, ticksPerToken: number, fillTicks: number): number
  * not greater than 0 or takes more than 4.4 years to fill.
  */
 export function continuous(rate: number, burst: number, ticksPerToken = 0): Schedule {
-  checkNumber('rate', rate, { min: rate === 0 ? 0 : MIN_RATE, max: MAX_RATE, orInfinity: true });
+  checkNumber('rate', rate, { ...RATES, orZero: true });
   if (rate === Number.POSITIVE_INFINITY) {
     return scheduleFrom(rate, checkNumber('burst', burst, { above: 0, orInfinity: true }), 0, 0);
   }
@@ -113,7 +113,7 @@ export function perInterval(quantum: number, fillIntervalMs: number, burst: numb
   checkNumber('burst', burst, { above: 0 });
   const intervalMicros = fillIntervalMs * 1000;
   const rate = (quantum / intervalMicros) * MICROS_PER_SECOND;
-  checkNumber('the rate, quantum / fillIntervalMs * 1000,', rate, { min: MIN_RATE, max: MAX_RATE });
+  checkNumber('the rate, quantum / fillIntervalMs * 1000,', rate, { ...RATES, orInfinity: false });
   const aim = Math.min(TICKS_PER_MICRO * intervalMicros, MAX_FILL_TICKS);
   const ticksPerToken = Math.max(1, Math.round(aim / quantum));
   checkFill(burst, ticksPerToken, rate);
