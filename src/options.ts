@@ -5,6 +5,7 @@ interface Range {
   readonly above?: number;
   readonly integer?: boolean;
   readonly orInfinity?: boolean;
+  readonly orZero?: boolean;
 }
 
 /** Formats an argument for an error message, in at most 80 characters. Never throws. */
@@ -24,13 +25,14 @@ function isArray(value: object): boolean {
   }
 }
 
-function wanted({ min, max, above, integer, orInfinity }: Range): string {
+function wanted({ min, max, above, integer, orInfinity, orZero }: Range): string {
   const kind = integer ? 'an integer' : 'a number';
   const low =
     above === undefined ? (min === undefined ? '' : `at least ${min}`) : `greater than ${above}`;
   const high = max === undefined ? '' : `at most ${max}`;
   const bounds = [low, high].filter(Boolean).join(' and ');
-  return `${kind}${bounds && ` ${bounds}`}${orInfinity ? ', or Infinity' : ''}`;
+  const others = `${orInfinity ? ', or Infinity' : ''}${orZero ? ', or 0' : ''}`;
+  return `${kind}${bounds && ` ${bounds}`}${others}`;
 }
 
 /** Returns `value` if it is a number in range; otherwise throws, naming the parameter. */
@@ -45,7 +47,7 @@ export function checkNumber(name: string, value: unknown, range: Range = {}): nu
     (value <= max || value === Number.POSITIVE_INFINITY) &&
     (range.above === undefined || value > range.above) &&
     (!range.integer || Number.isInteger(value));
-  if (!finite || !inRange) {
+  if (!finite || !(inRange || (range.orZero && value === 0))) {
     throw new RangeError(`${name} must be ${wanted(range)}, got ${value}`);
   }
   return value;

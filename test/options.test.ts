@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import {
   FixedWindow,
   LeakyBucket,
+  LimitSet,
   ManualClock,
   per,
   RateLimitError,
@@ -21,7 +22,8 @@ const token = (options: object | null) => () => TokenBucket.create(options as ne
 const leaky = (options: object | null) => () => LeakyBucket.create(options as never);
 const bucket = () => TokenBucket.create({ rate: 10, burst: 5, clock: ManualClock.create() });
 const leakyMade = () => LeakyBucket.create({ rate: 10, clock: ManualClock.create() });
-const ANY_RATE = 'rate must be a number at least 0.000001 and at most 4000000000, or Infinity';
+const ANY_RATE =
+  'rate must be a number at least 0.000001 and at most 4000000000, or Infinity, or 0';
 
 const OPTIONS: readonly Bad[] = [
   [token(null), TypeError, 'options must be an object, got null'],
@@ -90,6 +92,10 @@ const OPTIONS: readonly Bad[] = [
 
 const WINDOW = { limit: 5, intervalMs: 1000 };
 const KEYED = { rate: 10, burst: 5, capacity: 10 };
+/** A token of three ticks, and a burst whose product with that is 2^59 only when rounded. */
+const THIRD = 4096e6 / 3;
+const ROUNDED = { rate: THIRD, burst: 2 ** 59 / 3 + 32 };
+const ROUNDED_MOST = 'burst must be at most 192153584101141150 at rate';
 
 const OTHERS: readonly Bad[] = [
   [() => FixedWindow.create(null as never), TypeError, 'options must be an object, got null'],
@@ -127,6 +133,20 @@ const OTHERS: readonly Bad[] = [
     'allowDoubleBurst must be a boolean, got 1',
   ],
   [() => leakyMade().reconfigure(null as never), TypeError, 'limit must be an object, got null'],
+  [token(ROUNDED), RangeError, ROUNDED_MOST],
+  [() => bucket().reconfigure(ROUNDED), RangeError, ROUNDED_MOST],
+  [() => LimitSet.create({ limits: [ROUNDED] }), RangeError, ROUNDED_MOST],
+  [
+    leaky({ rate: THIRD, slack: ROUNDED.burst }),
+    RangeError,
+    'slack must be at most 19215358410114115',
+  ],
+  [
+    () =>
+      KeyedTokenBucket.create({ ...KEYED, tiers: { a: { rate: THIRD, burst: 6004799503160662 } } }),
+    RangeError,
+    'burst must be at most 6004799503160661',
+  ],
 ];
 
 const TOKENS = [

@@ -176,9 +176,13 @@ function termsAfter({ kind, terms, limiter }: Subject, change: Values): Terms {
   return { ...CELLS[kind](Region.open(memory), offset, nonce).terms, ...sizeOf(terms) };
 }
 
+function unchangeable(subject: Subject): Error {
+  return misfit(subject, 'whose options never change');
+}
+
 function planChange(subject: Subject, change: Values): Step | undefined {
   const { limiter, terms } = subject;
-  if (limiter.reconfigure === undefined) throw misfit(subject, 'whose options never change');
+  if (limiter.reconfigure === undefined) throw unchangeable(subject);
   // Also checks the change: a limiter's own errors come from here, before anything is recorded.
   const after = termsAfter(subject, change);
   const to = differing(after, terms) as Values | undefined;
@@ -204,18 +208,23 @@ function pauseOf(kind: CellKind, terms: Terms): Values | undefined {
 function pausesOf(subject: Subject): Values {
   const pause = pauseOf(subject.kind, subject.terms);
   if (pause !== undefined) return pause;
+  if (subject.limiter.reconfigure === undefined) throw unchangeable(subject);
   throw misfit(subject, 'which cannot pause; set a low limit instead');
 }
 
-function isPaused(subject: Subject): boolean {
+/** The fields that a pause sets: those that are 0 already, each of which pauses, and the others. */
+function pausedFields(subject: Subject): { readonly paused: string[]; readonly others: string[] } {
   const fields = fieldsOf(subject.terms);
-  return [...fieldsOf(pausesOf(subject)).keys()].every((field) => fields.get(field) === 0);
+  const all = [...fieldsOf(pausesOf(subject)).keys()];
+  const isZero = (field: string) => fields.get(field) === 0;
+  return { paused: all.filter(isZero), others: all.filter((field) => !isZero(field)) };
 }
 
 /** Pauses the limiter. */
 export const pausing: Operation = {
   action: 'pause',
-  plan: (subject) => (isPaused(subject) ? undefined : planChange(subject, pausesOf(subject))),
+  plan: (subject) =>
+    pausedFields(subject).others.length === 0 ? undefined : planChange(subject, pausesOf(subject)),
 };
 
 const RATE = /(^|\.)(rate|quantum|limit|permits)$/;
@@ -258,11 +267,13 @@ function restored({ from }: RecordedChange): Values {
 export const resuming: Operation = {
   action: 'resume',
   plan: (subject) => {
-    if (!isPaused(subject)) return undefined;
-    const pause = pauseIn(subject.changes(), subject.cell);
+    const { paused, others } = pausedFields(subject);
+    if (paused.length === 0) return undefined;
+    // Rates that somebody has set since are not replaced.
+    const pause = others.length === 0 ? pauseIn(subject.changes(), subject.cell) : undefined;
     if (pause !== undefined) return planChange(subject, restored(pause));
-    const { name } = subject;
-    throw new Error(`no change in the log has paused ${shown(name)}; set its limit instead`);
+    const name = shown(subject.name);
+    throw new Error(`no pause in the log accounts for ${name}; set ${paused.join(', ')} instead`);
   },
 };
 

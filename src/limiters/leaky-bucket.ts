@@ -1,6 +1,7 @@
 import { createBucketCell, openBucketCell } from '../kernel/bucket/cell.ts';
 import { type HostedBucket, openBucket } from '../kernel/bucket/host.ts';
 import { continuous, largestBurst, type Schedule } from '../kernel/bucket/schedule.ts';
+import { MAX_SPAN_TICKS } from '../kernel/constants.ts';
 import { checkOptions, given, joined, type Known } from '../known-options.ts';
 import { checkNumber } from '../options.ts';
 import { Bucket } from './bucket.ts';
@@ -35,7 +36,7 @@ const OPTIONS: Known<LeakyBucketOptions> = /* @__PURE__ */ joined(LIMIT, SHARED_
 
 function scheduleOf({ rate, slack = 0 }: LeakyLimit, ticksPerToken?: number): Schedule {
   checkNumber('slack', slack, { min: 0 });
-  const most = largestBurst(continuous(rate || 1, 1)) - 1;
+  const most = largestBurst(MAX_SPAN_TICKS, continuous(rate || 1, 1).ticksPerToken) - 1;
   if (slack > most) {
     throw new RangeError(`slack must be at most ${most} at rate ${rate}, got ${slack}`);
   }

@@ -1,4 +1,4 @@
-import { continuous, perInterval, type Schedule } from '../kernel/bucket/schedule.ts';
+import { continuous, perInterval, RATES, type Schedule } from '../kernel/bucket/schedule.ts';
 import type { Limits } from '../kernel/keyed/table-cell.ts';
 import { checkOptions, given, type Known } from '../known-options.ts';
 import { MAX_LIMITS } from '../memory/layout.ts';
@@ -93,7 +93,7 @@ export function changedSchedule(schedule: Schedule, change: LimitChange): Schedu
 /** A limit of a table, which cannot pause. `before` is the limit in force, if any. */
 export function tableSchedule(limit: Partial<ContinuousLimit>, before?: Schedule): Schedule {
   const { rate = before?.rate } = limit;
-  checkNumber('rate', rate, { above: 0, orInfinity: true });
+  checkNumber('rate', rate, RATES);
   const unlimited = rate === Number.POSITIVE_INFINITY ? rate : undefined;
   const { burst = before?.burst ?? unlimited } = limit;
   // If it is undefined, the check below throws, naming it.

@@ -55,13 +55,15 @@ function pause(words: Int32Array<SharedArrayBuffer>, at: number, value: number):
 /** Far more names than fit into a region of the usual size: a damaged list can be a cycle. */
 const MOST_NAMES = 1_000_000;
 
-/** Encodes a name: 1 to 112 bytes of UTF-8. */
+/** Encodes a name: 1 to 112 bytes of UTF-8, not only white space. */
 function textOf(name: unknown): Uint8Array {
   if (typeof name !== 'string') throw new TypeError(`name must be a string, got ${shown(name)}`);
   const text = new TextEncoder().encode(name);
   if (text.length === 0 || text.length > MAX_NAME_TEXT) {
     throw new RangeError(`name must have 1 to ${MAX_NAME_TEXT} bytes in UTF-8, got ${text.length}`);
   }
+  // Nobody could see or click it.
+  if (name.trim() === '') throw new RangeError(`name must not be blank, got ${shown(name)}`);
   return text;
 }
 

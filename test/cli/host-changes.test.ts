@@ -15,6 +15,7 @@ import {
   Semaphore,
   SlidingLog,
   SlidingWindow,
+  Sometimes,
   TokenBucket,
 } from '../../src/index.ts';
 import { timers } from '../../src/memory/runtime.ts';
@@ -161,8 +162,9 @@ test('a pause that is not on record cannot be resumed, nor a table paused', asyn
   const path = regionWith((region) => {
     TokenBucket.open(region, 'api', { rate: 0, burst: 5 });
     KeyedTokenBucket.open(region, 'keyed', { ...LIMIT, capacity: 10 });
+    Sometimes.open(region, 'some', { every: 2 });
   });
-  const message = 'error: no change in the log has paused "api"; set its limit instead\n';
+  const message = 'error: no pause in the log accounts for "api"; set rate instead\n';
   expect(await host('resume', path, 'api')).toEqual({ code: 1, stdout: '', stderr: message });
   await host('set', path, 'api', 'rate=5');
   await host('set', path, 'api', 'rate=0');
@@ -176,6 +178,18 @@ test('a pause that is not on record cannot be resumed, nor a table paused', asyn
   expect(stderr).toBe(
     'error: "keyed" is a keyed-token-bucket, which cannot pause; set a low limit instead\n',
   );
+  const some = await host('pause', path, 'some');
+  expect(some.stderr).toBe('error: "some" is a sometimes, whose options never change\n');
+});
+
+test('a set of which one limit was raised since its pause is not resumed', async () => {
+  const path = regionWith((region) => LimitSet.open(region, 'set', { limits: LIMITS }));
+  await host('pause', path, 'set');
+  await host('set', path, 'set', 'limits[0].rate=5');
+  expect(await host('resume', path, 'set')).toMatchObject({
+    code: 1,
+    stderr: 'error: no pause in the log accounts for "set"; set limits[1].rate instead\n',
+  });
 });
 
 test('log says who changed what when, and escapes control characters', async () => {

@@ -171,7 +171,7 @@ test.each<[make: Make, changes: string[], message: string]>([
   [
     (region) => TokenBucket.open(region, 'api', LIMIT),
     ['rate=1e400'],
-    'rate must be a number at least 0.000001 and at most 4000000000, or Infinity, got "1e400"',
+    'rate must be a number at least 0.000001 and at most 4000000000, or Infinity, or 0, got "1e400"',
   ],
   [
     (region) => LimitSet.open(region, 'api', { limits: LIMITS }),

@@ -45,6 +45,22 @@ test.each(PAGES)('every source and test named in %s exists', (page) => {
   expect(named.flatMap(([, path = '']) => (existsSync(join(ROOT, path)) ? [] : path))).toEqual([]);
 });
 
+/** The names of a pattern with one brace, which vitest would skip if no file has them. */
+function expanded(pattern: string): string[] {
+  const [before = '', names = '', after = ''] = pattern.split(/[{}]/);
+  return names.split(',').map((name) => before + name + after);
+}
+
+test.each(['vitest.config.ts', 'vitest.mutants.config.ts'])(
+  'every test named in %s exists',
+  (config) => {
+    const named = [...readFileSync(join(ROOT, config), 'utf8').matchAll(/'(test\/[^'*]+\.ts)'/g)];
+    const tests = named.flatMap(([, pattern = '']) => expanded(pattern));
+    expect(tests.length).toBeGreaterThan(10);
+    expect(tests.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+  },
+);
+
 const PAGE = readFileSync(join(ROOT, 'docs/architecture.md'), 'utf8');
 
 /** The first cells of the table under a heading, without the row of headings and the line below it. */

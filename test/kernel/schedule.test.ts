@@ -5,12 +5,14 @@ import { ticksAt } from '../../src/integrations/redis/standing.ts';
 import {
   continuous,
   isSound,
+  isWithin,
+  largestBurst,
   perInterval,
   type Schedule,
   scheduleFrom,
   ticksOf,
 } from '../../src/kernel/bucket/schedule.ts';
-import { MAX_SPAN_TICKS } from '../../src/kernel/constants.ts';
+import { MAX_SPAN_TICKS, TABLE_SPAN_TICKS } from '../../src/kernel/constants.ts';
 import {
   createKeyedCell,
   openKeyedCell,
@@ -120,6 +122,20 @@ describe('a schedule', () => {
       expect(isSound(scheduleFrom(1, 100, ticksPerToken, 0))).toBe(false);
     },
   );
+
+  test('takes a burst up to its span, and no tick more by rounding', () => {
+    const ticks = fc.oneof(fc.integer({ min: 1, max: 100 }), fc.integer({ min: 1, max: 4096e6 }));
+    const spans = fc.constantFrom(MAX_SPAN_TICKS, TABLE_SPAN_TICKS);
+    const property = fc.property(spans, ticks, (span, ticksPerToken) => {
+      const most = largestBurst(span, ticksPerToken);
+      expect(BigInt(most) * BigInt(ticksPerToken)).toBeLessThanOrEqual(span);
+      const step = Math.max(1, 2 ** (Math.floor(Math.log2(most)) - 52));
+      expect(BigInt(most + step) * BigInt(ticksPerToken)).toBeGreaterThan(span);
+      expect(isWithin(span, most, ticksPerToken)).toBe(true);
+      expect(isWithin(span, most + step, ticksPerToken)).toBe(false);
+    });
+    fc.assert(property, RUNS);
+  });
 
   test('that is valid is sound, at all bounds', () => {
     for (const rate of [1e-6, 1e-3, 1, 2.7e9, 2.8e9, 4e9]) {

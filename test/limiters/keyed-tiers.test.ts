@@ -105,7 +105,7 @@ describe('an invalid tier', () => {
     [
       'rate',
       () => withTiers({ a: { rate: -1, burst: 1 } }),
-      'tiers.a.rate must be a number greater',
+      'tiers.a.rate must be a number at least 0.000001',
     ],
     ['no object', () => withTiers(5), 'tiers must be an object, got 5'],
     ['none', () => withTiers({}), 'tiers must be an object of 1 to 15 limits by name'],

@@ -208,6 +208,7 @@ describe('a name', () => {
     const region = Region.create();
     const open = (name: string) => () => TokenBucket.open(region, name, limit);
     expect(open('')).toThrow('name must have 1 to 112 bytes in UTF-8, got 0');
+    expect(open(' \u2003')).toThrow('name must not be blank, got " \u2003"');
     expect(open('ü'.repeat(57))).toThrow('name must have 1 to 112 bytes in UTF-8, got 114');
     open('ü'.repeat(56))();
     expect(open(7 as never)).toThrow(new TypeError('name must be a string, got 7'));

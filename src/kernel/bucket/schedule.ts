@@ -5,8 +5,8 @@ const MICROS_PER_SECOND = 1e6;
 /** Quantum buckets may have coarser ticks, so that one long interval stays an exact double. */
 export const MAX_FILL_TICKS = 2 ** 50;
 
-const MIN_RATE = 1e-6;
-const MAX_RATE = 4e9;
+/** The rates of a bucket that is not paused. */
+export const RATES = { min: 1e-6, max: 4e9, orInfinity: true } as const;
 
 /**
  * A limit in fixed-point time. The length of a tick is tuned to the rate, so that a token is a
@@ -40,9 +40,18 @@ export function ticksOf(
   return BigInt(whole) * BigInt(ticksPerToken) + BigInt(round((tokens - whole) * ticksPerToken));
 }
 
-/** The largest burst at the rate of a schedule: 4.4 years' worth of tokens. */
-export function largestBurst({ ticksPerToken }: Schedule): number {
-  return Math.floor(MAX_SPAN_TICKS / ticksPerToken);
+/** Whether a burst takes at most a number of ticks to fill, as exactly as the engine counts them. */
+export function isWithin(span: number, burst: number, ticksPerToken: number): boolean {
+  if (ticksPerToken === 0) return true; // also for an infinite burst
+  // The product may be rounded down to the span.
+  return burst * ticksPerToken <= span && ticksOf(burst, ticksPerToken, Math.ceil) <= span;
+}
+
+/** The largest whole burst that is within a span. */
+export function largestBurst(span: number, ticksPerToken: number): number {
+  const most = Math.floor(span / ticksPerToken);
+  // If the quotient was rounded up: the next smaller double, or whole number.
+  return isWithin(span, most, ticksPerToken) ? most : Math.floor(most * (1 - 2 ** -53));
 }
 
 function tokenTicks(rate: number): number {
@@ -51,13 +60,15 @@ function tokenTicks(rate: number): number {
 
 /** The ticks of a token during a pause: those before it, or as many as the burst allows. */
 function pausedTicks(burst: number, before: number): number {
-  return before || Math.max(1, Math.min(tokenTicks(1), Math.floor(MAX_SPAN_TICKS / burst)));
+  const most = Math.floor(MAX_SPAN_TICKS / burst);
+  const ticks = isWithin(MAX_SPAN_TICKS, burst, most) ? most : most - 1;
+  return before || Math.max(1, Math.min(tokenTicks(1), ticks));
 }
 
 /** Returns `burst` if it takes at most 4.4 years to fill; otherwise throws. */
 function checkFill(burst: number, ticksPerToken: number, rate: number): number {
-  if (burst * ticksPerToken > MAX_SPAN_TICKS) {
-    const most = Math.floor(MAX_SPAN_TICKS / ticksPerToken);
+  if (!isWithin(MAX_SPAN_TICKS, burst, ticksPerToken)) {
+    const most = largestBurst(MAX_SPAN_TICKS, ticksPerToken);
     throw new RangeError(
       `burst must be at most ${most} at rate ${rate} (4.4 years to fill), got ${burst}`,
     );
@@ -79,7 +90,7 @@ function speedOf(pace: number, ticksPerToken: number, fillTicks: number): number
  * not greater than 0 or takes more than 4.4 years to fill.
  */
 export function continuous(rate: number, burst: number, ticksPerToken = 0): Schedule {
-  checkNumber('rate', rate, { min: rate === 0 ? 0 : MIN_RATE, max: MAX_RATE, orInfinity: true });
+  checkNumber('rate', rate, { ...RATES, orZero: true });
   if (rate === Number.POSITIVE_INFINITY) {
     return scheduleFrom(rate, checkNumber('burst', burst, { above: 0, orInfinity: true }), 0, 0);
   }
@@ -102,7 +113,7 @@ export function perInterval(quantum: number, fillIntervalMs: number, burst: numb
   checkNumber('burst', burst, { above: 0 });
   const intervalMicros = fillIntervalMs * 1000;
   const rate = (quantum / intervalMicros) * MICROS_PER_SECOND;
-  checkNumber('the rate, quantum / fillIntervalMs * 1000,', rate, { min: MIN_RATE, max: MAX_RATE });
+  checkNumber('the rate, quantum / fillIntervalMs * 1000,', rate, { ...RATES, orInfinity: false });
   const aim = Math.min(TICKS_PER_MICRO * intervalMicros, MAX_FILL_TICKS);
   const ticksPerToken = Math.max(1, Math.round(aim / quantum));
   checkFill(burst, ticksPerToken, rate);
@@ -135,7 +146,7 @@ export function isSound(schedule: Schedule): boolean {
     burst > 0 &&
     Number.isSafeInteger(ticksPerToken) &&
     ticksPerToken >= 0 &&
-    (ticksPerToken === 0 || burst * ticksPerToken <= MAX_SPAN_TICKS) &&
+    isWithin(MAX_SPAN_TICKS, burst, ticksPerToken) &&
     Number.isSafeInteger(fillTicks) &&
     fillTicks >= 0
   );

@@ -15,7 +15,7 @@ import {
   RECORD_COUNT,
 } from '../../memory/layout.ts';
 import type { Region } from '../../memory/region.ts';
-import { MAX_FILL_TICKS, type Schedule } from '../bucket/schedule.ts';
+import { isWithin, largestBurst, MAX_FILL_TICKS, type Schedule } from '../bucket/schedule.ts';
 import {
   LIVE,
   NEVER_SEEN,
@@ -57,8 +57,8 @@ function ticksOfToken(rate: number): number {
 
 function flowing({ pace, burst }: Schedule): TableLimit {
   const ticksPerToken = pace === Number.POSITIVE_INFINITY ? 0 : ticksOfToken(pace);
-  if (ticksPerToken > 0 && burst * ticksPerToken > TABLE_SPAN_TICKS) {
-    const most = Math.floor(TABLE_SPAN_TICKS / ticksPerToken);
+  if (!isWithin(TABLE_SPAN_TICKS, burst, ticksPerToken)) {
+    const most = largestBurst(TABLE_SPAN_TICKS, ticksPerToken);
     throw new RangeError(`burst must be at most ${most} at rate ${pace} for keys, got ${burst}`);
   }
   return { pace, burst, ticksPerToken, fillTicks: 0 };
@@ -252,6 +252,6 @@ function isSound({ pace, burst, ticksPerToken, fillTicks }: TableLimit): boolean
     ticksPerToken >= 0 &&
     Number.isSafeInteger(fillTicks) &&
     fillTicks >= 0 &&
-    (ticksPerToken === 0 || burst * ticksPerToken <= TABLE_SPAN_TICKS)
+    isWithin(TABLE_SPAN_TICKS, burst, ticksPerToken)
   );
 }
