@@ -209,6 +209,20 @@ describe.each(['wasm', 'atomics'] as const)('a key that is reset, in %s', (kerne
     },
   );
 
+  it('serves those who still wait from what is returned', async () => {
+    const clock = ManualClock.create();
+    const { table } = tables.KeyedLimitSet(clock);
+    table.consumeOrDrain('ann', 4);
+    const waits = [0, 1].map(() => table.wait('ann', 4));
+    table.reset('ann');
+    await settled(20);
+    expect([table.waiting, clock.nowMs]).toEqual([1, 0]);
+    table.returnTokens('ann', 4);
+    await settled(20);
+    expect(table.waiting).toBe(0);
+    await Promise.all(waits);
+  });
+
   it('serves one who blocks the thread as soon as it has the tokens', () => {
     const clock = ManualClock.create();
     const { table } = tables.KeyedLimitSet(clock);

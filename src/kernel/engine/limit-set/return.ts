@@ -25,6 +25,7 @@ import {
   bringForward,
   dueIn,
   forget,
+  forgottenUs,
   isFrozen,
   isPast,
   presentOf,
@@ -66,8 +67,8 @@ export function emptyOnce(us: f64): f64 {
 }
 
 /**
- * Returns tokens, or fills the bucket and forgets what is promised: 1 if promised tokens moved up or
- * it was filled, 0, AGAIN or a failure.
+ * Returns tokens, or fills the bucket and forgets what is promised: 1 if promised tokens moved up, it
+ * was filled, or it holds more for callers with forgotten promises, 0, AGAIN or a failure.
  */
 export function giveBackOnce(entry: usize, tokens: f64, fills: bool): f64 {
   const state = load64(entry + STATE);
@@ -76,6 +77,7 @@ export function giveBackOnce(entry: usize, tokens: f64, fills: bool): f64 {
   const slot = slotAt(slotOf(entry, state));
   const isPending = isPromised(slot);
   const isScheduled = hasSchedule(slot);
+  const isAwaited = isPending || fills || forgottenUs(slot) > instantUs;
   // After a reset, the admission before it is no longer the latest: its tokens are back already.
   writeCharge(indexOf(slot) + (fills ? 1 : 0), chargedUsOf(slot));
   let moved = false;
@@ -93,7 +95,7 @@ export function giveBackOnce(entry: usize, tokens: f64, fills: bool): f64 {
   }
   const isDone = moved ? replace(entry, state) : load64(entry + STATE) == state;
   if (!isDone) return AGAIN;
-  return moved && (isPending || fills) ? 1 : 0;
+  return moved && isAwaited ? 1 : 0;
 }
 
 /** Moves the promised instants and all zero-times up, by as much as the fastest limit allows. */
