@@ -125,6 +125,13 @@ describe.each(PLACELESS)('keys of a %s (%s) that find no place', (_, kernel, mak
     await expect(made.wait('x')).rejects.toMatchObject({ code: 'ERR_RATE_LIMIT_TIMEOUT' });
   });
 
+  test.each(['share', 'refuse', 'admit'] as const)('need none for nothing: %s', (whenFull) => {
+    const made = full(whenFull);
+    expect([made.tryConsume('x', 0), made.consumeOrDrain('x', 0)]).toEqual([true, 0]);
+    expect(made.decide('x', 0).allowed).toBe(true);
+    expect(made.stats()).toMatchObject({ entries: 2, shared: 0 });
+  });
+
   test('promise as they admit', () => {
     const [shared, refused, admitted] = [full('share'), full('refuse'), full('admit')];
     if (!('reserve' in shared && 'reserve' in refused && 'reserve' in admitted)) return;

@@ -120,7 +120,8 @@ export abstract class TableHost<Engine extends TableEngine> {
   }
 
   drain(nowUs: number, tokens: number): number {
-    const taken = this.engine.drain(this.high, this.low, nowUs, tokens);
+    // No whole token needs no place.
+    const taken = tokens < 1 ? 0 : this.engine.drain(this.high, this.low, nowUs, tokens);
     if (taken < 0 && this.mends(taken)) return this.drain(nowUs, tokens);
     this.#count(taken, taken === 0 && tokens >= 1);
     return taken;
