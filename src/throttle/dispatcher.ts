@@ -80,7 +80,6 @@ export class Dispatcher<Job> {
   /** The deadline for the latest promised token. */
   #neededUs = Number.POSITIVE_INFINITY;
   #isClosed = false;
-  #isAdvancing = false;
   /** Whether calls wait, or waited at the last look. */
   #hasWaited = false;
   /** Called when no call waits any more. */
@@ -236,23 +235,19 @@ export class Dispatcher<Job> {
     });
   }
 
-  /** Starts or expires calls that are due. Returns their number plus one for the look. */
+  /**
+   * Starts or expires calls that are due, at most {@link WORK_PER_TURN} at one look. A call that ends
+   * looks again, in the same turn. Returns the number of calls plus one for the look.
+   */
   #advance(atUs = Number.NEGATIVE_INFINITY): number {
-    // A function that starts may make another call.
-    if (this.#isAdvancing) return 1;
-    this.#isAdvancing = true;
     let left = WORK_PER_TURN;
-    try {
-      this.#watch();
-      // Read the clock first: tokens due by then stay due, whatever changes afterwards. If it reads
-      // less than the instant of the look, another look would spin.
-      const nowUs = Math.max(this.#clock.now(), atUs);
-      while (left > 0 && this.#startNext(nowUs)) left--;
-      while (left > 0 && this.#expireNext(nowUs)) left--;
-      while (left > 0 && (this.#startNext(nowUs) || this.#promiseNext(nowUs))) left--;
-    } finally {
-      this.#isAdvancing = false;
-    }
+    this.#watch();
+    // Read the clock first: tokens due by then stay due, whatever changes afterwards. If it reads
+    // less than the instant of the look, another look would spin.
+    const nowUs = Math.max(this.#clock.now(), atUs);
+    while (left > 0 && this.#startNext(nowUs)) left--;
+    while (left > 0 && this.#expireNext(nowUs)) left--;
+    while (left > 0 && (this.#startNext(nowUs) || this.#promiseNext(nowUs))) left--;
     this.#plan(left === 0);
     return WORK_PER_TURN - left + 1;
   }
@@ -303,7 +298,6 @@ export class Dispatcher<Job> {
 
   /** Plans the next looks: at the first due token and at the first deadline. */
   #plan(isMore: boolean): void {
-    if (this.#isAdvancing) return;
     const { length } = this.#waiting;
     const { promised, lookUs } = this.#admission;
     const dueUs = promised > 0 ? lookUs : undefined;

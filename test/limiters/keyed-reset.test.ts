@@ -261,3 +261,17 @@ describe.each(['wasm', 'atomics'] as const)('a key that is reset, in %s', (kerne
     expect(reservation?.dueUs).toBe(1_401_000);
   });
 });
+
+describe.each(Object.entries(BUCKETS))('a reservation of a %s', (_, create) => {
+  it.each(['wasm', 'atomics'] as const)(
+    'is not cancelled after a reset, though the same tokens were taken again at once, in %s',
+    (kernel) => {
+      const table = create(ManualClock.create(), kernel);
+      const reservation = table.reserve('ann', 2);
+      table.reset('ann');
+      expect(table.tryConsume('ann', 2)).toBe(true);
+      expect(reservation?.cancel()).toBe(false);
+      expect(table.available('ann')).toBe(0);
+    },
+  );
+});

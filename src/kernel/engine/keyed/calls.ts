@@ -187,21 +187,21 @@ export function block(high: u32, low: u32, nowUs: f64, us: f64): f64 {
  * because they may belong to the shared bucket.
  */
 export function returnTokens(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
-  return begin(high, low, nowUs) ? end(giveBack(tokens, false)) : failed;
+  return begin(high, low, nowUs) ? end(giveBack(tokens)) : failed;
 }
 
 /**
  * Fills a key's bucket under every limit: 1, 0 if there is no bucket or it is full, or a failure.
  */
 export function reset(high: u32, low: u32, nowUs: f64): f64 {
-  return begin(high, low, nowUs) ? end(giveBack(0, true)) : failed;
+  return returnTokens(high, low, nowUs, Infinity);
 }
 
-function giveBack(tokens: f64, fills: bool): f64 {
+function giveBack(tokens: f64): f64 {
   while (true) {
     const entry = ownEntry();
     if (entry == NONE) return 0;
-    const answer = giveBackOnce(entry, tokens, fills);
+    const answer = giveBackOnce(entry, tokens);
     if (answer != AGAIN) return answer;
     if (!renew()) return DAMAGED;
   }

@@ -246,16 +246,19 @@ function insert(cost: i64, maxWait: f64): f64 {
   return wait;
 }
 
+/** The instant of {@link zeroTimeAtFirstSight}, in units. */
+export let firstSight: i64 = 0;
+
 /**
  * The zero-time of a key without a bucket: full, unless the clock was set back since a bucket was
  * reclaimed, because that bucket may have been this key's.
  */
 export function zeroTimeAtFirstSight(): i64 {
   const gone = watermark();
-  if (gone <= unitsBefore(instantUs)) return restNow();
-  // A later time is known, so this call's time is old, or the clock was set back.
-  renewInstant();
-  if (gone <= unitsBefore(instantUs)) return restNow();
+  // If a later time is known, this call's time is old, or the clock was set back.
+  if (gone > unitsBefore(instantUs)) renewInstant();
+  firstSight = unitsBefore(instantUs);
+  if (gone <= firstSight) return restNow();
   const us = usOfUnits(gone);
   if (fillTicks != 0) return (fillAt(nearestTick(us)) as i64) - gapTicks - capTicks;
   // Its bucket may have been that of the fastest tier, and lacked what this fills until then.

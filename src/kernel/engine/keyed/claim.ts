@@ -68,7 +68,8 @@ export function reclaimed(): f64 {
   return load64(cell + KEYED_reclaimed) as f64;
 }
 
-function forget(full: i64, floor: i64): void {
+/** Raises the watermark to `floor` before a bucket goes that was full at `full`. */
+export function forget(full: i64, floor: i64): void {
   while (true) {
     const before = watermark();
     if (before >= full) return;

@@ -1,8 +1,18 @@
 import { exchange64, load64 } from '../accesses';
 import { joined, round, ticksDown } from '../arithmetic';
 import { ticksPerMicro, ticksPerToken } from '../bucket/limit';
-import { AGAIN, DAMAGED, LATER, NO_PLACE, TABLE_SPAN_TICKS } from '../constants';
-import { chargeKey, heldTicks, lookOnce, renew, seenState, zeroTimeAtFirstSight } from './charge';
+import { AGAIN, DAMAGED, LATER, NO_PLACE } from '../constants';
+import {
+  chargeKey,
+  firstSight,
+  heldTicks,
+  lookOnce,
+  renew,
+  seenState,
+  zeroTimeAtFirstSight,
+} from './charge';
+import { forget } from './claim';
+import { freed } from './contents';
 import { isInForce, tier, useTier, useWholeFill } from './limits';
 import {
   bringStateUp,
@@ -27,7 +37,7 @@ import {
   ownEntry,
   shared,
   STATE,
-  tagOfOwner,
+  tagOf,
 } from './table';
 
 // Puts a key's bucket into debt. An entry in debt is never reclaimed.
@@ -77,14 +87,13 @@ function emptyUnder(asked: i32, us: f64): f64 {
 
 // Moves a key's zero-time back: returned tokens, and cancelled admissions.
 
-/** More ticks than any debt. */
-const ALL: i64 = TABLE_SPAN_TICKS * 4;
-
 /**
  * Returns tokens to a bucket, up to what an unused one holds, or fills it: 1 if it was filled, 0 or
- * AGAIN. A full bucket is full for every tier.
+ * AGAIN. A full bucket is full for every tier, as is a key without one: filling frees the entry, so
+ * that no state recurs for which {@link cancel} has a receipt.
  */
-export function giveBackOnce(entry: usize, tokens: f64, fills: bool): f64 {
+export function giveBackOnce(entry: usize, tokens: f64): f64 {
+  const fills = tokens == Infinity;
   const identity = identityOf(entry);
   const state = load64(entry + STATE);
   if (identity == 0 || !isLive(state)) return AGAIN;
@@ -96,10 +105,10 @@ export function giveBackOnce(entry: usize, tokens: f64, fills: bool): f64 {
   }
   const before = currentZeroTime(state);
   if (before <= rest && load64(entry + STATE) == state) return 0;
-  const back = fills ? ALL : ticksDown(tokens, ticksPerToken);
-  const next = stateOf(max(before - back, rest), tagOfOwner(identity));
-  if (!lower(entry, identity, state, next)) return AGAIN;
-  return fills ? 1 : 0;
+  let next = freed(state);
+  if (fills) forget(firstSight, firstSight);
+  else next = stateOf(max(before - ticksDown(tokens, ticksPerToken), rest), tagOf(state));
+  return lower(entry, identity, state, next) ? (fills ? 1 : 0) : AGAIN;
 }
 
 /**

@@ -70,7 +70,8 @@ export function emptyOnce(us: f64): f64 {
  * Returns tokens, or fills the bucket and forgets what is promised: 1 if promised tokens moved up, it
  * was filled, or it holds more for callers with forgotten promises, 0, AGAIN or a failure.
  */
-export function giveBackOnce(entry: usize, tokens: f64, fills: bool): f64 {
+export function giveBackOnce(entry: usize, tokens: f64): f64 {
+  const fills = tokens == Infinity;
   const state = load64(entry + STATE);
   const opened = openEntry(entry, state);
   if (opened != 0) return opened;
