@@ -80,6 +80,8 @@ export class Dispatcher<Job> {
   /** The deadline for the latest promised token. */
   #neededUs = Number.POSITIVE_INFINITY;
   #isClosed = false;
+  /** Whether the last look has left due calls to one in the next turn. */
+  #hasMore = false;
   /** Whether calls wait, or waited at the last look. */
   #hasWaited = false;
   /** Called when no call waits any more. */
@@ -192,14 +194,14 @@ export class Dispatcher<Job> {
       const outcome = error === undefined ? 'ok' : outcomeBy(this.#outcomeOf, error[0]);
       this.#admission.finish(lane, outcome);
     });
-    if (this.#waiting.length > 0) this.#advance();
-    else this.#idleness.look();
+    if (this.#waiting.length === 0) this.#idleness.look();
+    else if (!this.#hasMore) this.#advance();
   }
 
   /** Updates promises and plans after calls have left the queue. */
   #settle(): void {
     this.#admission.trim(this.#waiting.length);
-    this.#plan(false);
+    this.#plan();
   }
 
   /** Fails the next call, because the limiter or the semaphore refused it. */
@@ -236,8 +238,8 @@ export class Dispatcher<Job> {
   }
 
   /**
-   * Starts or expires calls that are due, at most {@link WORK_PER_TURN} at one look. A call that ends
-   * looks again, in the same turn. Returns the number of calls plus one for the look.
+   * Starts or expires calls that are due, at most {@link WORK_PER_TURN} at one look. Returns their
+   * number plus one for the look.
    */
   #advance(atUs = Number.NEGATIVE_INFINITY): number {
     let left = WORK_PER_TURN;
@@ -248,7 +250,8 @@ export class Dispatcher<Job> {
     while (left > 0 && this.#startNext(nowUs)) left--;
     while (left > 0 && this.#expireNext(nowUs)) left--;
     while (left > 0 && (this.#startNext(nowUs) || this.#promiseNext(nowUs))) left--;
-    this.#plan(left === 0);
+    this.#hasMore = left === 0;
+    this.#plan();
     return WORK_PER_TURN - left + 1;
   }
 
@@ -297,11 +300,11 @@ export class Dispatcher<Job> {
   }
 
   /** Plans the next looks: at the first due token and at the first deadline. */
-  #plan(isMore: boolean): void {
+  #plan(): void {
     const { length } = this.#waiting;
     const { promised, lookUs } = this.#admission;
     const dueUs = promised > 0 ? lookUs : undefined;
-    this.#planDue(isMore ? this.#clock.now() : dueUs);
+    this.#planDue(this.#hasMore ? this.#clock.now() : dueUs);
     this.#planLate(this.#waiting.deadlineUs);
     if (length > 0) return;
     this.#admission.trim(0);

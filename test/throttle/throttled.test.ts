@@ -231,6 +231,40 @@ it('refuses at most 512 late calls in a turn of the event loop', async () => {
   held.release();
 });
 
+it.each([
+  { ends: 'at once', end: undefined },
+  { ends: 'never', end: new Promise<void>(() => {}) },
+])(
+  'starts few of 600 due calls that end $ends in a turn, and the rest after an abort',
+  async (row) => {
+    const { clock, limiter } = bucketOf(1000, 600);
+    limiter.consumeOrDrain(600);
+    const stop = new AbortController();
+    const turns: number[] = [];
+    let inTurn = 0;
+    const call = throttled(
+      (_: number) => {
+        if (inTurn++ === 0) {
+          process.nextTick(() => {
+            // Within the turn in which the next look is planned.
+            stop.abort('enough');
+            turns.push(inTurn);
+            inTurn = 0;
+          });
+        }
+        return row.end;
+      },
+      { limiter, signal: (n) => (n === 599 ? stop.signal : undefined) },
+    );
+    const calls = Array.from({ length: 600 }, (_, n) => call(n));
+    clock.advance(600);
+    await expect(calls[599]).rejects.toBe('enough');
+    const started = () => turns.reduce((sum, count) => sum + count, 0);
+    while (started() < 599) await settled(1);
+    expect(Math.max(...turns)).toBeLessThanOrEqual(512);
+  },
+);
+
 it('returns the token of a call that ends at its deadline, while others wait', async () => {
   const { clock, limiter } = bucketOf(1000, 1);
   const call = throttled((n: number) => n, {
