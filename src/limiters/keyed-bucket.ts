@@ -69,7 +69,8 @@ export class KeyBucket extends BucketCalls {
    * Fills this key's bucket for every tier: it then holds what a key does that took nothing, which
    * after a raise of the burst is not at once the whole burst. Callers of `wait` and `waitSync` try
    * again at once, and those for whom the tokens do not suffice as soon as it holds enough, but no
-   * later than their instants. Those stay, as do those of reservations: a pause stops them, and a
+   * later than their instants. Tokens that others return meanwhile wake them only if the key has
+   * several limits. Their instants stay, as do those of reservations: a pause stops them, and a
    * change moves them. Has no effect on a key that is full or without an entry in the table.
    */
   reset(): void {
