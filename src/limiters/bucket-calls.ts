@@ -220,21 +220,12 @@ export abstract class BucketCalls extends TokenCalls implements Part {
   ): Promise<boolean>;
 
   /**
-   * Takes tokens for a caller that waits, if there are any before its own are due. Returns the
-   * microseconds until it should look again, 0 if it has them now.
+   * When a caller that waits has to look again; not after now if its tokens are due, or it has taken
+   * others.
    * @internal
    */
-  protected retake(_n: number, _nowUs: number): number {
-    return Number.POSITIVE_INFINITY;
-  }
-
-  /**
-   * When a caller that waits has to look again. That is not after now if its tokens are due, or it has
-   * taken others.
-   * @internal
-   */
-  protected nextLookUs({ dueUs, n }: Reservation, nowUs: number): number {
-    return dueUs <= nowUs ? dueUs : Math.min(dueUs, nowUs + this.retake(n, nowUs));
+  protected nextLookUs(reservation: Reservation, _nowUs: number): number {
+    return reservation.dueUs;
   }
 
   /** {@link sleepUntilDue}, blocking the thread. */

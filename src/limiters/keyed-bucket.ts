@@ -98,21 +98,23 @@ export class KeyBucket extends BucketCalls {
   }
 
   /**
-   * A key that gets a place or is reset has tokens for later callers, although earlier ones wait.
-   * What those were promised lapses: it was charged to the shared bucket, or is forgotten.
+   * A key that gets a place or is reset has tokens for later callers, although earlier ones wait:
+   * those take anew. What they were promised lapses: it was charged to the shared bucket, or is
+   * forgotten.
    * @internal
    */
-  protected override retake(n: number, nowUs: number): number {
+  protected override nextLookUs({ dueUs, n }: Reservation, nowUs: number): number {
+    if (dueUs <= nowUs) return dueUs;
     const kernel = this.seek();
     // Look first: most waiting callers wake for another key.
     let us = kernel.timeUntil(nowUs, n);
     if (us === 0) {
-      if (kernel.retake(nowUs, n)) return 0;
+      if (kernel.retake(nowUs, n)) return nowUs;
       // Another caller was faster, or what is promised comes first.
       us = kernel.timeUntil(nowUs, n);
     }
     // Whole microseconds, so that the clock moves until then.
-    return Math.ceil(us) || Number.POSITIVE_INFINITY;
+    return Math.min(dueUs, nowUs + (Math.ceil(us) || Number.POSITIVE_INFINITY));
   }
 
   /** Each caller sleeps by itself, because later ones may be served first. @internal */
