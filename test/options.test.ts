@@ -95,7 +95,7 @@ const KEYED = { rate: 10, burst: 5, capacity: 10 };
 /** A token of three ticks, and a burst whose product with that is 2^59 only when rounded. */
 const THIRD = 4096e6 / 3;
 const ROUNDED = { rate: THIRD, burst: 2 ** 59 / 3 + 32 };
-const ROUNDED_MOST = 'burst must be at most 192153584101141120 at rate';
+const ROUNDED_MOST = 'burst must be at most 192153584101141150 at rate';
 
 const OTHERS: readonly Bad[] = [
   [() => FixedWindow.create(null as never), TypeError, 'options must be an object, got null'],
@@ -139,13 +139,13 @@ const OTHERS: readonly Bad[] = [
   [
     leaky({ rate: THIRD, slack: ROUNDED.burst }),
     RangeError,
-    'slack must be at most 19215358410114112',
+    'slack must be at most 19215358410114115',
   ],
   [
     () =>
       KeyedTokenBucket.create({ ...KEYED, tiers: { a: { rate: THIRD, burst: 6004799503160662 } } }),
     RangeError,
-    'burst must be at most 6004799503160660',
+    'burst must be at most 6004799503160661',
   ],
 ];
 

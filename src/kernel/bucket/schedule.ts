@@ -40,16 +40,17 @@ export function ticksOf(
   return BigInt(whole) * BigInt(ticksPerToken) + BigInt(round((tokens - whole) * ticksPerToken));
 }
 
-/** Whether a burst takes less than a number of ticks to fill. Any burst takes none without a limit. */
+/** Whether a burst takes at most a number of ticks to fill, as exactly as the engine counts them. */
 export function isWithin(span: number, burst: number, ticksPerToken: number): boolean {
-  // Less, because the product may be rounded down to the span.
-  return ticksPerToken === 0 || burst * ticksPerToken < span;
+  if (ticksPerToken === 0) return true; // also for an infinite burst
+  // The product may be rounded down to the span.
+  return burst * ticksPerToken <= span && ticksOf(burst, ticksPerToken, Math.ceil) <= span;
 }
 
-/** The largest whole burst that is within a span; the largest ticks of a token for a burst, too. */
+/** The largest whole burst that is within a span. */
 export function largestBurst(span: number, ticksPerToken: number): number {
   const most = Math.floor(span / ticksPerToken);
-  // Otherwise the next smaller double, or whole number.
+  // If the quotient was rounded up: the next smaller double, or whole number.
   return isWithin(span, most, ticksPerToken) ? most : Math.floor(most * (1 - 2 ** -53));
 }
 
@@ -59,7 +60,9 @@ function tokenTicks(rate: number): number {
 
 /** The ticks of a token during a pause: those before it, or as many as the burst allows. */
 function pausedTicks(burst: number, before: number): number {
-  return before || Math.max(1, Math.min(tokenTicks(1), largestBurst(MAX_SPAN_TICKS, burst)));
+  const most = Math.floor(MAX_SPAN_TICKS / burst);
+  const ticks = isWithin(MAX_SPAN_TICKS, burst, most) ? most : most - 1;
+  return before || Math.max(1, Math.min(tokenTicks(1), ticks));
 }
 
 /** Returns `burst` if it takes at most 4.4 years to fill; otherwise throws. */
