@@ -64,8 +64,8 @@ function chunkOf(id) {
 }
 
 /**
- * Puts the engine before the rest of the core, whichever module is first. In the midst of it, its dense
- * text would part repetitions of code further than gzip looks back: 2 % of a bundle.
+ * Puts the engine before the rest of the core, whichever module is first. In the midst of it, its
+ * dense text would part repetitions of code further than gzip looks back: 2 % of a bundle.
  */
 const engineFirst = {
   name: 'engine-first',

@@ -4,9 +4,9 @@
 // The binaries as text.
 
 /**
- * The digits for the bytes from 0 to 87. Before a digit, the last two characters add 88 and 176 to its
- * byte. Frequent bytes have the characters that are frequent in JavaScript, because gzip encodes the
- * text and the code around it alike.
+ * The digits for the bytes from 0 to 87. Before a digit, the last two characters add 88 and 176 to
+ * its byte. Frequent bytes have the characters that are frequent in JavaScript, because gzip encodes
+ * the text and the code around it alike.
  */
 export const TEXT_DIGITS =
   'tios,amwd0kr&:Ubcv}1+4OM_Eyg!/6Fe;{.=2Ih#<K?xzR[H5J~%@XqPG7^9QZLunf|$3SBATNV>Yplj*DW]-C8()';

@@ -304,7 +304,8 @@ export class Dispatcher<Job> {
     const { length } = this.#waiting;
     const { promised, lookUs } = this.#admission;
     const dueUs = promised > 0 ? lookUs : undefined;
-    this.#planDue(this.#hasMore ? this.#clock.now() : dueUs);
+    // A clock that cannot sleep fails all calls: another look would fail none, and be planned again.
+    this.#planDue(this.#hasMore && length > 0 ? this.#clock.now() : dueUs);
     this.#planLate(this.#waiting.deadlineUs);
     if (length > 0) return;
     this.#admission.trim(0);

@@ -103,6 +103,10 @@ describe.each(Object.entries(TWICE))('%s', (name, make) => {
   it.each<[string, (own: Counting) => void]>([
     ['takes', (own) => own.tryConsume(1)],
     ['drains', (own) => own.consumeOrDrain(LIMIT + 1)],
+    [
+      'takes before another that drains nothing',
+      (own) => own.tryConsume(1) && own.consumeOrDrain(0),
+    ],
   ])('counts each race that a call loses which %s', (_, call) => {
     const lost = racesLost(make, call);
     expect(lost.length).toBeGreaterThan(1);

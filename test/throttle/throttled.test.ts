@@ -296,6 +296,23 @@ it('fails the waiting calls if the clock cannot sleep', async () => {
   expect(call.stats()).toMatchObject({ completed: 1, failed: 2 });
 });
 
+it('asks a clock that cannot sleep no more once the waiting calls have failed', async () => {
+  const { clock, limiter } = bucketOf(1, 1);
+  const call = throttled((n: number) => n, { limiter });
+  const calls = Array.from({ length: 600 }, (_, n) => call(n));
+  let sleeps = 0;
+  clock.sleep = () => {
+    sleeps++;
+    return Promise.reject(new Error('no sleep'));
+  };
+  // More calls are due than start at one look.
+  limiter.reconfigure({ rate: Number.POSITIVE_INFINITY });
+  await expect(calls[599]).rejects.toThrow('no sleep');
+  const before = sleeps;
+  await settled();
+  expect(sleeps).toBe(before);
+});
+
 it('names the invalid argument', async () => {
   const { limiter } = bucketOf(1, 1);
   // biome-ignore lint/suspicious/noExplicitAny: wrong on purpose

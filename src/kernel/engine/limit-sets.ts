@@ -38,7 +38,7 @@ import {
 } from './limit-set/slot';
 
 // The module for limit sets, keyed and not. A set without keys has no entry but the shared one, which
-// also serves keys without a place. docs/algorithms-limit-sets.md explains the protocol and proves it.
+// also serves keys without a place. docs/algorithms-limit-sets.md explains and proves the protocol.
 
 /** Turns to a cell; false if its limits are invalid. */
 export function open(

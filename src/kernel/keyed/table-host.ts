@@ -120,10 +120,14 @@ export abstract class TableHost<Engine extends TableEngine> {
   }
 
   drain(nowUs: number, tokens: number): number {
-    // No whole token needs no place.
-    const taken = tokens < 1 ? 0 : this.engine.drain(this.high, this.low, nowUs, tokens);
+    // No whole token needs no place, and no call of the engine whose lost exchanges would count.
+    if (tokens < 1) {
+      this.counters?.count(0, false, 0);
+      return 0;
+    }
+    const taken = this.engine.drain(this.high, this.low, nowUs, tokens);
     if (taken < 0 && this.mends(taken)) return this.drain(nowUs, tokens);
-    this.#count(taken, taken === 0 && tokens >= 1);
+    this.#count(taken, taken === 0);
     return taken;
   }
 

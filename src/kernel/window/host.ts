@@ -127,9 +127,9 @@ export class HostedWindow {
   #high = 0;
   #mine = 0;
 
-  // Results of the last attempt.
-  /** Exchanges that failed because another thread changed the word. */
+  /** Exchanges that failed since the last count, because another thread changed the word. */
   #failedExchanges = 0;
+  // Results of the last attempt.
   #taken = 0;
 
   constructor({ engine, name }: Opened<WindowEngine>, place: CellPlace) {
@@ -150,7 +150,6 @@ export class HostedWindow {
    * `withState`, the engine also keeps the state right after, and `waitUs` even for no tokens.
    */
   #attempt(least: number, most: number, clock: ClockReader, withState: boolean): number {
-    this.#failedExchanges = 0;
     let taken: number = WINDOW_OUTCOME.again;
     if (this.#kind === WINDOW_KIND.full && !withState) {
       taken = this.#engine.fixedTake(this.#cell, most);
@@ -209,6 +208,7 @@ export class HostedWindow {
 
   #count(tokens: number, isRefused: boolean): void {
     this.#counters?.count(tokens, isRefused, this.#failedExchanges);
+    this.#failedExchanges = 0;
   }
 
   /** Throws for a configuration that no thread writes, or a word. */

@@ -183,7 +183,7 @@ export function block(high: u32, low: u32, nowUs: f64, us: f64): f64 {
 }
 
 /**
- * Returns 1 if promised tokens have moved up, 0 or a failure. Tokens for a key without a bucket lapse,
+ * Returns 1 if callers may be served earlier, 0 or a failure. Tokens for a key without a bucket lapse,
  * because they may belong to the shared bucket.
  */
 export function returnTokens(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {

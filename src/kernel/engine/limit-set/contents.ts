@@ -31,7 +31,8 @@ import { bringUp, carried, forgottenUs, isFrozen } from './schedule';
 import { isSlot, limitsOf, slotAt, slotOf, stateAfter, takeSpare, zeroTimeAt } from './slot';
 
 // The contents of the entries of a limit set, which their slots hold; and what a change of the limits
-// writes. Replaces keyed/contents.ts in the module of limit sets. Entries name the live record or the last one, so no record is written that an entry names.
+// writes. Replaces keyed/contents.ts in the module of limit sets. Entries name the live record or the
+// last one, so no record is written that an entry names.
 
 export { end } from './slot';
 export { isInForce, known, learn, recordOf } from './record';

@@ -80,7 +80,7 @@ let slope: f64 = 1;
 let upTo: i64 = 0;
 let anchor: i32 = 0;
 let frozen: bool = false;
-/** Whether what the anchor found due waits for the end of a pause, as forgotten promises may be in it. */
+/** Whether what the anchor found due, perhaps forgotten promises, waits for the end of a pause. */
 let withheld: bool = false;
 /** Whole tokens by which bursts were lowered since one of the pending promises may have been made. */
 let lowered: i32 = 0;
