@@ -21,7 +21,7 @@ import { ask, hostPath, hostRegion, opened, startProcess } from '../support/host
 import { leaked, ownersOf } from '../support/leaks.ts';
 import { part } from '../support/random.ts';
 import { replaceExchanges } from '../support/replaced-exchanges.ts';
-import { until } from '../support/settled.ts';
+import { PATIENCE_MS, until } from '../support/settled.ts';
 import type { ThreadJob } from '../workers/host-thread.ts';
 import type { HostJob } from '../workers/host-user.ts';
 
@@ -85,9 +85,9 @@ describe('the permits of a process that is killed come back', () => {
     const worker = await thread();
     const result = new Int32Array(new SharedArrayBuffer(4));
     worker.postMessage({ block: semaphore.handle, result });
-    Atomics.wait(result, 0, 0);
+    Atomics.wait(result, 0, 0, PATIENCE_MS);
     child.kill('SIGKILL');
-    Atomics.wait(result, 0, 1);
+    Atomics.wait(result, 0, 1, PATIENCE_MS);
     expect(result[0]).toBe(3);
   });
 

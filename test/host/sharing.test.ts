@@ -18,7 +18,7 @@ import {
   startProcesses,
 } from '../support/host.ts';
 import { IN_FULL, part, SHARE } from '../support/random.ts';
-import { until } from '../support/settled.ts';
+import { PATIENCE_MS, until } from '../support/settled.ts';
 import type { Hammered, HammerStep } from '../workers/host-process.ts';
 import type { HostJob } from '../workers/host-user.ts';
 
@@ -105,7 +105,10 @@ describe('a process that is killed', () => {
     waiter.kill('SIGKILL');
     // Nobody recovers anything while this thread does not return to its event loop.
     const isAlive = () => region.processes().at(-1)?.isAlive;
-    while (isAlive()) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+    const endMs = performance.now() + PATIENCE_MS;
+    while (isAlive() && performance.now() < endMs) {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+    }
     expect(isAlive()).toBe(false);
     await until(() => region.processes().length === 1);
     expect(semaphore.waiting).toBe(0);

@@ -8,7 +8,7 @@ import {
 } from '../../src/index.ts';
 import { Crew } from '../support/crew.ts';
 import { Gate } from '../support/gate.ts';
-import { settled } from '../support/settled.ts';
+import { settled, until } from '../support/settled.ts';
 
 const LIMIT = { rate: 1, burst: 2 };
 const LIMITS = [LIMIT, { rate: 2, burst: 3 }] as const;
@@ -80,7 +80,7 @@ describe.each(Object.entries(TABLES))('the waiting callers of a %s', (_, create)
       const done = crew.run({ handle, key: 'ann', call, started: started.buffer });
       started.await(2);
       // That they wait, and not only started, shows in the balance of a bucket only.
-      if (!(table instanceof KeyedFixedWindow)) while (table.balance('ann') > -2);
+      if (!(table instanceof KeyedFixedWindow)) await until(() => table.balance('ann') <= -2);
       else await new Promise((resolve) => setTimeout(resolve, 50));
       table.reset('ann');
       expect(await done).toEqual([0, 0]);

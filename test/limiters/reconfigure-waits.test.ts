@@ -3,7 +3,7 @@ import { ManualClock, systemClock, TickerClock, TokenBucket } from '../../src/in
 import { Crew } from '../support/crew.ts';
 import { Gate } from '../support/gate.ts';
 import { handleFor, KERNEL_MIXES } from '../support/kernels.ts';
-import { settled } from '../support/settled.ts';
+import { settled, until } from '../support/settled.ts';
 
 const timedOut = expect.objectContaining({ code: 'ERR_RATE_LIMIT_TIMEOUT' });
 
@@ -129,7 +129,7 @@ describe.each(KERNEL_MIXES)('a wait of $mix kernels', ({ kernels }) => {
         const crew = await Crew.of('clocked', 'sleep', 1);
         const handle = handleFor(bucket.handle, kernels, me);
         crews.push(crew.run({ handle, call, waits: 1, ended: ended.buffer }));
-        while (bucket.balance() > -(me + 1));
+        await until(() => bucket.balance() <= -(me + 1));
       }
       clock.set(50);
       bucket.reconfigure({ rate: 1 });
@@ -154,7 +154,7 @@ describe.each(KERNEL_MIXES)('a wait of $mix kernels', ({ kernels }) => {
       const crew = await Crew.of('clocked', 'sleep', 1);
       const handle = handleFor(bucket.handle, kernels, 0);
       const done = crew.run({ handle, call, waits: 2 });
-      while (bucket.balance() > -0.9);
+      await until(() => bucket.balance() <= -0.9);
       bucket.reconfigure({ rate: 1e6 });
       await done;
     },
@@ -167,7 +167,7 @@ test('blocked by a ticker clock wakes at a change, which does not put the clock 
   const bucket = TokenBucket.create({ rate: 1e-6, burst: 10, initial: 0, clock });
   const crew = await Crew.of('clocked', 'sleep', 1);
   const done = crew.run({ handle: bucket.handle, call: 'waitSync', waits: 1 });
-  while (bucket.balance() > -0.9);
+  await until(() => bucket.balance() <= -0.9);
   bucket.reconfigure({ rate: 1e6 });
   for (const [endedAt] of await done) expect(endedAt).toBeLessThanOrEqual(systemClock.now());
 });

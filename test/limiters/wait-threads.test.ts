@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { ManualClock, systemClock, TokenBucket } from '../../src/index.ts';
 import { Crew, compiled } from '../support/crew.ts';
 import { Gate } from '../support/gate.ts';
+import { until } from '../support/settled.ts';
 
 const THREADS = 4;
 
@@ -22,7 +23,7 @@ test.each(['wait', 'waitSync'] as const)(
       // again.
       ended.await(ms);
       const waiting = Math.min(THREADS, THREADS * WAITS - ms);
-      while (bucket.balance() > -waiting);
+      await until(() => bucket.balance() <= -waiting);
       clock.set(ms + 1);
     }
     const endedAt = (await done).flat().sort((a, b) => a - b);
