@@ -131,16 +131,15 @@ export function takeOverClaims(claims: BigInt64Array, at: number, before: bigint
 }
 
 /**
- * Waits while all configuration records are claimed. If the claims stay the same for a second, their
- * threads have ended, and lose them. False if none is claimed: then the memory is damaged. `at`: the
- * byte offset of the claims in the cell.
+ * Waits while configuration records are claimed, as all were a moment ago. If the claims stay the
+ * same for a second, their threads have ended, and lose them. `at`: the byte offset of the claims in
+ * the cell.
  */
-export function awaitClaims({ region: { i64 }, offset }: CellPlace, at: number): boolean {
+export function awaitClaims({ region: { i64 }, offset }: CellPlace, at: number): void {
   const index = (offset + at) >> 3;
   const before = Atomics.load(i64, index);
-  if (BigInt.asUintN(CLAIM_BITS, before) === 0n) return false;
+  if (BigInt.asUintN(CLAIM_BITS, before) === 0n) return;
   if (!awaitStillness(() => Atomics.load(i64, index) !== before)) {
     takeOverClaims(i64, index, before);
   }
-  return true;
 }

@@ -1,6 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type KernelName, ManualClock, TokenBucket } from '../../src/index.ts';
-import { MANUAL_CLOCK } from '../../src/memory/layout.ts';
+import { CLAIM_ATTEMPTS } from '../../src/kernel/constants.ts';
+import { BUCKET, MANUAL_CLOCK } from '../../src/memory/layout.ts';
 import { Board } from '../support/board.ts';
 import { Cell } from '../support/cell.ts';
 import { Crew } from '../support/crew.ts';
@@ -46,6 +47,25 @@ describe('a reconfiguration', () => {
     bucket.reconfigure({ rate: 5 });
     expect(paused()).toBeCloseTo(10);
     expect([bucket.rate, cell.claims]).toEqual([5, 0xff & ~(1 << 5)]);
+  });
+
+  test('is repeated if all of them are released before it waits', () => {
+    const { bucket, cell } = made('atomics');
+    const claimsAt = bucket.handle.offset + BUCKET.claims;
+    const { load } = Atomics;
+    let looks = 0;
+    const spy = vi.spyOn(Atomics, 'load').mockImplementation(((words: Int32Array, at: number) => {
+      const isClaims = words instanceof BigInt64Array && 8 * at === claimsAt;
+      // This thread is preempted as its call has failed, and the others end theirs.
+      if (isClaims && ++looks === 1 + CLAIM_ATTEMPTS) cell.claims = 0;
+      return load(words, at);
+    }) as typeof load);
+    onTestFinished(() => spy.mockRestore());
+    const paused = pauses();
+    cell.claims = 0xff;
+    bucket.reconfigure({ rate: 5 });
+    expect(looks).toBeGreaterThan(CLAIM_ATTEMPTS);
+    expect([paused(), bucket.rate, cell.claims]).toEqual([0, 5, 0]);
   });
 
   test('does not take over records while threads claim and release them', () => {

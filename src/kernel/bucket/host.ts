@@ -196,9 +196,11 @@ export class HostedBucket implements BucketKernel {
     return this.#counters?.sum();
   }
 
-  /** Whether to repeat a call that failed because all records were claimed. */
+  /** Whether to repeat a call that failed because all records were claimed, once one may be free. */
   #mends(failure: number): boolean {
-    return failure === BUSY && awaitClaims(this.#place, BUCKET.claims);
+    if (failure !== BUSY) return false;
+    awaitClaims(this.#place, BUCKET.claims);
+    return true;
   }
 
   /** Counts a call by its wait, which it returns. */

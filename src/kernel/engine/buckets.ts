@@ -69,6 +69,8 @@ let nowTicks: i64 = 0;
  * The epoch that this call tried to renew. It tries each once, because no record may be free.
  */
 let renewed: i32 = 0;
+/** What came of it. */
+let renewal: f64 = 0;
 
 function begin(): void {
   beginExchanges();
@@ -110,13 +112,13 @@ function renewOnce(cell: usize, word: i64, nowUs: f64): i32 {
   const epoch = epochOf(cell, word);
   if (epoch != renewed) {
     renewed = epoch;
-    if (tick == tick) renew(cell, word, nowUs);
+    renewal = tick == tick ? renew(cell, word, nowUs) : DAMAGED;
     return CHANGED;
   }
   if (tick <= MAX_SPAN) return SEEN;
   if (!isStill(cell, word)) return CHANGED;
   // No record was free for years, or the clock returned no number.
-  if (isFinite(tick)) failBecause(BUSY);
+  failBecause(renewal);
   return SENSELESS;
 }
 
