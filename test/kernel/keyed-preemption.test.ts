@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { ManualClock } from '../../src/index.ts';
-import { KeyedTokenBucket } from '../../src/keyed.ts';
+import { attach as attachLimiter, ManualClock } from '../../src/index.ts';
+import { KeyedLimitSet, KeyedTokenBucket } from '../../src/keyed.ts';
 import { attach, create } from '../explorer/token-subject.ts';
 import { KILLED, Preemption } from '../support/preemption.ts';
 
@@ -91,6 +91,49 @@ it('a new key has its whole burst even if its thread was stalled while other key
   }
   expect(reclaims).toBeGreaterThan(5);
 });
+
+it.each([
+  ['KeyedTokenBucket', 'refuse'],
+  ['KeyedTokenBucket', 'share'],
+  ['KeyedTokenBucket', 'admit'],
+  ['KeyedLimitSet', 'refuse'],
+  ['KeyedLimitSet', 'share'],
+  ['KeyedLimitSet', 'admit'],
+] as const)(
+  'a call of a %s that loses its entry ends, though a terminated thread keeps the other one: %s',
+  (what, whenFull) => {
+    const limit = { rate: RATE, burst: BURST };
+    let lost = 0;
+    for (let at = 1; at <= 40; at++) {
+      for (const death of [5, 8, 11]) {
+        const clock = ManualClock.create();
+        const options = { capacity: 1, whenFull, clock };
+        const made =
+          what === 'KeyedLimitSet'
+            ? KeyedLimitSet.create({ ...options, limits: [limit, limit] })
+            : KeyedTokenBucket.create({ ...options, ...limit });
+        const join = () => attachLimiter(structuredClone(made.handle));
+        const [own, other, dying] = [join(), join(), join()];
+        made.tryConsume('first');
+        preemption.call(
+          () => dying.tryConsume('dead'),
+          death,
+          () => undefined,
+          true,
+        );
+        clock.advance(1);
+        let before = 0;
+        const meanwhile = () => {
+          other.tryConsume('new', BURST);
+          before = made.stats().shared;
+        };
+        preemption.call(() => own.consumeOrDrain('own', BURST), at, meanwhile);
+        lost += made.stats().shared - before;
+      }
+    }
+    expect(lost).toBeGreaterThan(0);
+  },
+);
 
 it('a call ignores a step back of the clock while its thread is stalled', () => {
   const clock = ManualClock.create();

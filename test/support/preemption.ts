@@ -12,6 +12,9 @@ export interface Change {
   readonly to: bigint;
 }
 
+/** More accesses than any call makes: one that goes on without end is an error, not a hang. */
+const ENDLESS = 10_000_000;
+
 interface Frame {
   stepsLeft: number;
   /** Returns the number of operations after which it happens again, if it does. */
@@ -34,6 +37,7 @@ export class Preemption {
   };
   readonly #kernel = process.env['ZEROTIME_KERNEL'];
   readonly #frames: Frame[] = [];
+  #steps = 0;
   /** Number of calls that were stalled. */
   stalls = 0;
   /** All changes made by 64-bit exchanges, in order. */
@@ -58,6 +62,7 @@ export class Preemption {
   #step(): void {
     const frame = this.#frames.at(-1);
     if (frame === undefined) return;
+    if (++this.#steps > ENDLESS) throw new Error('a call goes on without end');
     frame.stepsLeft--;
     if (frame.stepsLeft > 0) return;
     // `happen` acts for another thread, which has its own frame and may be stalled itself.
@@ -77,6 +82,7 @@ export class Preemption {
    */
   call<T>(run: () => T, at: number, meanwhile: () => unknown, dies = false): T | typeof KILLED {
     const depth = this.#frames.length;
+    if (depth === 0) this.#steps = 0;
     const happen = () => {
       const again = meanwhile();
       if (dies) throw new Death();

@@ -142,7 +142,7 @@ export function drain(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
     if (answer == 0) {
       taken = wholeHeld(most);
       // Only from the state seen, so that this takes every whole token in the bucket.
-      answer = takeTokens(taken, 0, false, seenState, false);
+      answer = takeOnce(taken, 0, false, seenState, false);
     }
     if (answer == 0) return end(taken);
     if (answer == NO_PLACE) {
@@ -150,7 +150,8 @@ export function drain(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
       holdNobody();
       return end(wholeHeld(most));
     }
-    if (answer != LATER && answer != NEVER) return end(answer);
+    // Otherwise the bucket has changed since it was seen.
+    if (answer != AGAIN && answer != LATER && answer != NEVER) return end(answer);
   }
 }
 
