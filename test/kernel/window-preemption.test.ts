@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ManualClock } from '../../src/index.ts';
 import { KILLED, Preemption } from '../support/preemption.ts';
-import { part } from '../support/random.ts';
+import { part, SEED } from '../support/random.ts';
 import { type AnyWindow, WINDOW_KINDS } from '../support/window-kinds.ts';
 import { type Admission, brokenPromise } from '../support/window-promises.ts';
 
@@ -50,7 +50,7 @@ describe.each(WINDOW_KINDS)('$kind, its calls stalled and killed anywhere', (und
 
   // docs/choosing.md: "At most limit is admitted in any slots consecutive slots."
   // docs/choosing.md: "Use it for contracts such as no more than 100 calls in any minute"
-  it('keeps the limit, loses nothing, and still works', () => {
+  it(`keeps the limit, loses nothing, and still works (ZEROTIME_SEED=${SEED})`, () => {
     const property = fc.property(fc.integer({ min: 1, max: 4 }), acts(2), (limit, script) => {
       const clock = ManualClock.create();
       const options = { limit, intervalMs: INTERVAL_US / 1000, slots: SLOTS, clock };
@@ -104,7 +104,7 @@ describe.each(WINDOW_KINDS)('$kind, its calls stalled and killed anywhere', (und
       expect(made.available()).toBe(limit);
       expect(made.consumeOrDrain(limit + 1)).toBe(limit);
     });
-    fc.assert(property, { numRuns: RUNS });
+    fc.assert(property, { numRuns: RUNS, seed: SEED });
     expect(preemption.stalls).toBeGreaterThan(RUNS / 4);
   });
 });
