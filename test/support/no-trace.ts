@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, vi } from 'vitest';
 import { wasmMemories } from '../../src/memory/shared-memory.ts';
 import { collectUntil } from './collect.ts';
@@ -24,6 +25,10 @@ afterAll(async () => {
   const changed = changedSince(before);
   expect(changed, 'what this file changed in its process and left changed').toEqual([]);
 });
+
+// A failed property is tried with ever smaller values: thousands of runs, which no timeout of a test
+// can end. It fails by then, with the smallest found.
+fc.configureGlobal({ interruptAfterTimeLimit: 100_000, markInterruptAsFailure: true });
 
 // Beyond 1,000 live regions a thread gets no more of them for WebAssembly, and test files share one.
 

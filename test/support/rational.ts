@@ -34,6 +34,8 @@ export class Rational {
 
   /** The exact value of a finite number. */
   static of(value: number): Rational {
+    // Twice infinity is no integer either: the loop would never end.
+    if (!Number.isFinite(value)) throw new RangeError(`${value} is no fraction`);
     let halvings = 0;
     let over = value;
     for (; !Number.isInteger(over); halvings++) over *= 2; // exact unless it overflows

@@ -13,6 +13,7 @@ import {
 import { throttled } from '../../src/throttle.ts';
 import { bucketOf } from '../support/manual-bucket.ts';
 import { settled } from '../support/settled.ts';
+import { watched } from '../support/watched.ts';
 
 const TIMEOUT = { name: 'RateLimitError', code: 'ERR_RATE_LIMIT_TIMEOUT' };
 const CLOSED = {
@@ -299,7 +300,7 @@ it('fails the waiting calls if the clock cannot sleep', async () => {
 it('asks a clock that cannot sleep no more once the waiting calls have failed', async () => {
   const { clock, limiter } = bucketOf(1, 1);
   const call = throttled((n: number) => n, { limiter });
-  const calls = Array.from({ length: 600 }, (_, n) => call(n));
+  const calls = Array.from({ length: 600 }, (_, n) => watched(call(n)));
   let sleeps = 0;
   clock.sleep = () => {
     sleeps++;
