@@ -6,7 +6,6 @@ import { PRESETS } from '../../docs/playground/presets.ts';
 import { setupOf } from '../../docs/playground/setup.ts';
 import { LACKS_BROWSER, launchBrowser, newPage, violationsOn } from '../cli/support/browser.ts';
 import { folderOfFile } from '../support/folders.ts';
-import { SYNC } from '../support/settled.ts';
 import { serveFolder } from '../support/static-server.ts';
 
 const folder = folderOfFile();
@@ -21,11 +20,14 @@ describe.skipIf(LACKS_BROWSER)('the playground in Chromium', () => {
 
   beforeAll(async () => {
     const outDir = join(folder, 'site');
-    execFileSync(
-      'npx',
-      ['vite', 'build', 'docs/playground', '--outDir', outDir, '--logLevel=warn'],
-      SYNC,
-    );
+    execFileSync('npx', [
+      'vite',
+      'build',
+      'docs/playground',
+      '--outDir',
+      outDir,
+      '--logLevel=warn',
+    ]);
     server = await serveFolder(outDir);
     browser = await launchBrowser();
   });

@@ -2,7 +2,6 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { hostPath, hostRegion, ROOT, saidByOpener } from '../support/host.ts';
-import { SYNC } from '../support/settled.ts';
 
 const { allowedNodeEnvironmentFlags: known } = process;
 /** Node.js 20 has another name for it. */
@@ -32,9 +31,9 @@ describe('opening fails in a process', () => {
     const folder = hostPath();
     mkdirSync(folder);
     onTestFinished(() => rmSync(folder, { recursive: true }));
-    const mount = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=256k', 'tmpfs', folder], SYNC);
+    const mount = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=256k', 'tmpfs', folder]);
     if (mount.status !== 0) return; // a container that must not mount
-    onTestFinished(() => void execFileSync('umount', [folder], SYNC));
+    onTestFinished(() => void execFileSync('umount', [folder]));
     const answer = saidByOpener({ path: `${folder}/region`, bytes: 1_000_000 });
     expect(answer).toBe(`ERR_HOST_FULL ${folder}/region cannot get 1048576 bytes: ENOSPC`);
   });
@@ -51,7 +50,7 @@ test("import 'zerotime' loads neither koffi nor the functions of the system", ()
     await import('${ROOT}dist/src/index.js');
     console.log('loaded');`;
   const args = ['--input-type=module', '-e', module];
-  expect(execFileSync(process.execPath, args, { ...SYNC, encoding: 'utf8' })).toBe('loaded\n');
+  expect(execFileSync(process.execPath, args, { encoding: 'utf8' })).toBe('loaded\n');
 });
 
 describe('under the permission model', () => {

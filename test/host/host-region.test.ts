@@ -16,7 +16,6 @@ import { HostRegion } from '../../src/host.ts';
 import { Region, TokenBucket } from '../../src/index.ts';
 import { REGION, REGION_FILE } from '../../src/memory/layout.ts';
 import { closedRegion, hostPath, hostRegion, overwrite } from '../support/host.ts';
-import { SYNC } from '../support/settled.ts';
 
 /** The code and the message of the error with which opening fails. */
 function refusal(open: () => unknown): readonly [string | undefined, string] {
@@ -87,7 +86,7 @@ describe('opening fails, with a code and what to do, if the file', () => {
       'is a pipe',
       (path) => {
         rmSync(path);
-        execFileSync('mkfifo', [path], SYNC);
+        execFileSync('mkfifo', [path]);
       },
       'ERR_HOST_DENIED',
       ' is not a regular file',

@@ -12,7 +12,6 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { SYNC } from '../support/settled.ts';
 
 // Runs as a source and compiled.
 const ROOT = fileURLToPath(
@@ -35,21 +34,12 @@ export function install(): Installed {
   const folder = mkdtempSync(join(tmpdir(), 'zerotime-installed-'));
   const flags = ['--ignore-scripts', '--pack-destination', folder, '--json'];
   const packed = JSON.parse(
-    execFileSync('npm', ['pack', ...flags], {
-      ...SYNC,
-      cwd: ROOT,
-      encoding: 'utf8',
-      stdio: 'pipe',
-    }),
+    execFileSync('npm', ['pack', ...flags], { cwd: ROOT, encoding: 'utf8', stdio: 'pipe' }),
   ) as [{ filename: string; size: number }];
   const [{ filename, size }] = packed;
   const zerotime = join(folder, 'node_modules/zerotime');
   mkdirSync(zerotime, { recursive: true });
-  execFileSync(
-    'tar',
-    ['-xf', join(folder, filename), '-C', zerotime, '--strip-components=1'],
-    SYNC,
-  );
+  execFileSync('tar', ['-xf', join(folder, filename), '-C', zerotime, '--strip-components=1']);
   const files = readdirSync(zerotime, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(zerotime.length + 1));
@@ -67,7 +57,7 @@ function link(folder: string, name: string): void {
 export function archivedBytes({ zerotime, folder }: Installed, files: readonly string[]): number {
   const copy = join(folder, 'archived');
   for (const file of files) cpSync(join(zerotime, file), join(copy, file));
-  return execFileSync('tar', ['-czf', '-', '-C', copy, '.'], SYNC).byteLength;
+  return execFileSync('tar', ['-czf', '-', '-C', copy, '.']).byteLength;
 }
 
 /** The peers of the integrations, and the types of Node.js. */

@@ -5,11 +5,6 @@ export async function settled(turns = 5): Promise<void> {
 
 /** Long enough for any machine. */
 export const PATIENCE_MS = 60_000;
-/**
- * Options of a child process for which the thread blocks, as no timeout of a test can end that. Far
- * longer than any takes beside other work.
- */
-export const SYNC = { timeout: 600_000, killSignal: 'SIGKILL' } as const;
 /** Then threads and processes that are waited for get the processor. */
 const EAGER_TURNS = 50;
 /** Of real time, whichever timers a test replaces. Browsers run this, too. */
