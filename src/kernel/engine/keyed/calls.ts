@@ -57,14 +57,19 @@ function fromNow(wait: f64, nowUs: f64): f64 {
   return wait > 0 ? wait + (instantUs - nowUs) : wait;
 }
 
-/** {@link takeOnce}, until it succeeds; of a key with or without a place. */
-function takeTokens(tokens: f64, maxWaitUs: f64, isCharge: bool, only: i64, reports: bool): f64 {
+/** {@link takeOnce}, until it is decided. */
+function take(tokens: f64, maxWaitUs: f64, isCharge: bool, only: i64, reports: bool): f64 {
   while (true) {
     const wait = takeOnce(tokens, maxWaitUs, isCharge, only, reports);
-    if (wait == NO_PLACE) return takeWithoutPlace(tokens, maxWaitUs, isCharge, only, reports);
     if (wait != AGAIN) return wait;
     if (!renew()) return DAMAGED;
   }
+}
+
+/** The same for a key with or without a place. */
+function takeTokens(tokens: f64, maxWaitUs: f64, isCharge: bool, only: i64, reports: bool): f64 {
+  const wait = take(tokens, maxWaitUs, isCharge, only, reports);
+  return wait == NO_PLACE ? takeWithoutPlace(tokens, maxWaitUs, isCharge, only, reports) : wait;
 }
 
 function takeWithoutPlace(
@@ -142,7 +147,7 @@ export function drain(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
     if (answer == 0) {
       taken = wholeHeld(most);
       // Only from the state seen, so that this takes every whole token in the bucket.
-      answer = takeOnce(taken, 0, false, seenState, false);
+      answer = take(taken, 0, false, seenState, false);
     }
     if (answer == 0) return end(taken);
     if (answer == NO_PLACE) {
@@ -151,7 +156,7 @@ export function drain(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
       return end(wholeHeld(most));
     }
     // Otherwise the bucket has changed since it was seen.
-    if (answer != AGAIN && answer != LATER && answer != NEVER) return end(answer);
+    if (answer != LATER && answer != NEVER) return end(answer);
   }
 }
 
