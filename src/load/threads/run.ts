@@ -34,7 +34,7 @@ export async function runLoad(options: LoadOptions, hooks: RunHooks): Promise<Dr
     return runRounds(options, task, hooks);
   }
   if (processes === undefined) return runWith(options, hooks, undefined);
-  const team = await ProcessTeam.start(processes, threads);
+  const team = await ProcessTeam.start(processes, threads, hooks.stop);
   try {
     return await runWith(options, hooks, team);
   } finally {
