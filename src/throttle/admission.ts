@@ -191,6 +191,12 @@ export class Admission {
     this.#lanes.unask();
   }
 
+  /** Returns what {@link take} has given, if no call is left to start. */
+  giveUp(lane: Lane): void {
+    this.#lanes.giveUp(lane);
+    this.#limiter?.returnTokens?.(1);
+  }
+
   /**
    * Releases the lane of a call that has finished.
    *

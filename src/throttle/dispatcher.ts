@@ -258,10 +258,12 @@ export class Dispatcher<Job> {
   /** Starts a call if a lane and a token are due. */
   #startNext(nowUs: number): boolean {
     const lane = this.#waiting.length === 0 ? undefined : this.#admission.take(nowUs);
-    const call = lane && this.#waiting.take();
-    if (lane === undefined || call === undefined) return false;
-    this.#run(call, lane[0]);
-    return true;
+    if (lane === undefined) return false;
+    const call = this.#waiting.take();
+    // A limiter or clock of the user's may have aborted the last call, or have started it.
+    if (call === undefined) this.#admission.giveUp(lane[0]);
+    else this.#run(call, lane[0]);
+    return call !== undefined;
   }
 
   /** Refuses a call whose deadline has passed. */

@@ -10,6 +10,7 @@ import type { ProcessCommand, ProcessEvent, ThreadData } from '../../src/load/th
 import { runLoadProcess } from '../../src/load/threads/process-main.ts';
 import { ProcessHandle, ProcessTeam } from '../../src/load/threads/process-team.ts';
 import { runLoad } from '../../src/load/threads/run.ts';
+import { InterruptedError } from '../../src/load/threads/thread-handle.ts';
 import { httpServer } from '../cli/support/servers.ts';
 import { hostPath, hostRegion } from '../support/host.ts';
 import { loadOptions, replacedWorker } from '../support/load-options.ts';
@@ -22,6 +23,7 @@ const OPTIONS = loadOptions({
   timeoutMs: 5_000,
 });
 
+const NEVER = new AbortController().signal;
 const ALONE = { first: 0, of: 1 };
 const DATA: ThreadData = { timeoutMs: 1, outstanding: 1 };
 
@@ -87,8 +89,7 @@ test('a process that dies is reported for each of its threads, and ends the run'
     });
     parentPort.postMessage({ type: 'ready' });
   `);
-  const never = new AbortController().signal;
-  const result = await runLoad({ ...OPTIONS, connections: 5 }, { stop: never, loadWorker });
+  const result = await runLoad({ ...OPTIONS, connections: 5 }, { stop: NEVER, loadWorker });
   const lost = expect.stringMatching(/^process \d+ ended with SIGKILL$/);
   const exited = 'exited with code 7';
   expect(result.threads.map(({ crash }) => crash)).toEqual([exited, exited, lost, lost]);
@@ -100,8 +101,7 @@ test('a process that dies is reported for each of its threads, and ends the run'
 
 test('a thread that crashes in another process is reported as here', async () => {
   const loadWorker = replacedWorker(`throw new Error('no such luck');`);
-  const never = new AbortController().signal;
-  await expect(runLoad(OPTIONS, { stop: never, loadWorker })).rejects.toThrow(
+  await expect(runLoad(OPTIONS, { stop: NEVER, loadWorker })).rejects.toThrow(
     /load thread cannot start: Error: no such luck/,
   );
   expect(filesLeft()).toEqual([]);
@@ -114,6 +114,20 @@ test('a run that is stopped before its first request leaves nothing behind', asy
   expect(filesLeft()).toEqual([]);
 });
 
+// Ctrl-C reaches all processes of a terminal, and ends those that have only just started.
+test('an interrupt of processes that start is no crash, and a second one leaves no file', async () => {
+  const before = new Set(process.listeners('exit'));
+  const stop = new AbortController();
+  const starting = ProcessTeam.start(2, 1, stop.signal);
+  const interrupted = expect(starting).rejects.toThrow(InterruptedError);
+  await vi.waitFor(() => expect(filesLeft()).toHaveLength(1), { timeout: 10_000, interval: 1 });
+  stop.abort();
+  for (const onExit of process.listeners('exit')) if (!before.has(onExit)) onExit(130);
+  expect(filesLeft()).toEqual([]);
+  await interrupted;
+  expect(process.listeners('exit').filter((one) => !before.has(one))).toEqual([]);
+});
+
 test('a run that was killed while it started leaves its region until the next run', async () => {
   const abandoned = `zerotime-load-${process.pid}-abandoned`;
   const other = HostRegion.open({ path: `zerotime-load-${process.pid}-other` });
@@ -123,7 +137,7 @@ test('a run that was killed while it started leaves its region until the next ru
   });
   HostRegion.open({ path: abandoned }).close();
   expect(filesLeft()).toContain(abandoned);
-  const team = await ProcessTeam.start(1, 1);
+  const team = await ProcessTeam.start(1, 1, NEVER);
   onTestFinished(() => team.close());
   expect(filesLeft()).toEqual([basename(other.path)]);
 });
@@ -143,7 +157,7 @@ test('a process that ends at once does not become a member', async () => {
 });
 
 test('a team has as many threads as it was started for', async () => {
-  const team = await ProcessTeam.start(1, 1);
+  const team = await ProcessTeam.start(1, 1, NEVER);
   onTestFinished(() => team.close());
   const code = replacedWorker(`parentPort.postMessage({ type: 'ready' });`);
   const thread = team.startThread(code, DATA);
@@ -228,7 +242,7 @@ test('if processes cannot share memory, the run fails before it starts', async (
     },
   }));
   const team = await import('../../src/load/threads/process-team.ts');
-  await expect(team.ProcessTeam.start(2, 2)).rejects.toThrow(
+  await expect(team.ProcessTeam.start(2, 2, NEVER)).rejects.toThrow(
     'processes cannot share a limiter here: zerotime/host needs the package koffi: npm install koffi',
   );
 });

@@ -283,6 +283,38 @@ it('keeps the queue within maxQueue if onDelay calls again', async () => {
   expect(await Promise.all(inner)).toEqual([2]);
 });
 
+it.each([
+  ['aborted', 1, 0],
+  ['started', 3, 2],
+])('keeps nothing for a call that the limiter has %s itself', async (what, permits, completed) => {
+  const clock = ManualClock.create();
+  const semaphore = Semaphore.create({ permits, clock });
+  const bucket = TokenBucket.create({ rate: 1, burst: 10, clock });
+  const wait = () => bucket.wait();
+  const returnTokens = (n: number) => bucket.returnTokens(n);
+  const abort = new AbortController();
+  const results: Promise<unknown>[] = [];
+  const call = () => void results.push(work().catch(({ name }: Error) => name));
+  let meddle = () => {};
+  const tryConsume = () => {
+    const once = meddle;
+    meddle = () => {};
+    once();
+    return bucket.tryConsume();
+  };
+  const limiter = { clock, wait, returnTokens, tryConsume };
+  const work = throttled(() => 1, { limiter, semaphore, signal: () => abort.signal });
+  const held = await Promise.all(Array.from({ length: permits }, () => semaphore.acquire()));
+  call();
+  await settled();
+  meddle = what === 'aborted' ? () => abort.abort() : call;
+  for (const permit of held) permit.release();
+  await settled(30);
+  expect(await Promise.all(results)).toEqual(what === 'aborted' ? ['AbortError'] : [1, 1]);
+  expect(semaphore.available()).toBe(permits);
+  expect([bucket.available(), work.stats().completed]).toEqual([10 - completed, completed]);
+});
+
 it('does not spin while the clock reads less than the instant of a sleep that has ended', async () => {
   const manual = ManualClock.create();
   let lagUs = 0;

@@ -23,6 +23,7 @@ import {
   reaches,
   readState,
   type SamplingState,
+  stating,
 } from './results.ts';
 import {
   CHOICES,
@@ -166,10 +167,10 @@ function followed({ traceFlags, traceState, traceId }: SpanContext): SamplingRes
   if ((traceFlags & TraceFlags.SAMPLED) === 0) return DROP;
   const state = readState(traceState);
   const { th, rv } = state;
-  if (th === undefined) return FOLLOWED;
-  if (reaches(rv ?? traceId, th)) return FOLLOWED;
-  // Erased, as the specification requires: the parent was not kept by the probability it states.
-  return { ...FOLLOWED, ...changed(traceState, { ...state, th: undefined }) };
+  // Otherwise erased, as the specification requires: the parent was not kept by the probability that
+  // it states.
+  const isConsistent = th !== undefined && reaches(rv ?? traceId, th);
+  return stating(FOLLOWED, traceState, state, isConsistent ? th : undefined);
 }
 
 /** 56 random bits, from two draws of 28. */

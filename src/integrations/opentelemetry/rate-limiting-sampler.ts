@@ -1,7 +1,14 @@
-import type { Sampler, SamplingResult } from '@opentelemetry/api';
+import {
+  type Context,
+  isSpanContextValid,
+  ROOT_CONTEXT,
+  type Sampler,
+  type SamplingResult,
+  trace,
+} from '@opentelemetry/api';
 import { checkAtOnce } from '../../limiters/limiter.ts';
 import { shown } from '../../options.ts';
-import { attributesOf, DROP, kept } from './results.ts';
+import { attributesOf, DROP, kept, readState, stating } from './results.ts';
 
 /** The limiter of a {@link RateLimitingSampler}: any object with a synchronous `tryConsume`. */
 export interface SpanLimiter {
@@ -54,8 +61,11 @@ export class RateLimitingSampler implements Sampler {
     this.#kept = keep(this.#rate);
   }
 
-  /** Keeps the span if the limiter has a token for it. */
-  shouldSample(): SamplingResult {
+  /**
+   * Keeps the span if the limiter has a token for it. Removes the threshold of a parent from the
+   * `tracestate`: the span is not kept by its probability.
+   */
+  shouldSample(context: Context = ROOT_CONTEXT): SamplingResult {
     // Must be `true`: a promise would keep every span.
     if (this.#limiter.tryConsume() !== true) return DROP;
     const { rate } = this.#limiter;
@@ -63,7 +73,9 @@ export class RateLimitingSampler implements Sampler {
       this.#rate = rate;
       this.#kept = keep(rate);
     }
-    return this.#kept;
+    const parent = context === ROOT_CONTEXT ? undefined : trace.getSpanContext(context);
+    if (parent === undefined || !isSpanContextValid(parent)) return this.#kept;
+    return stating(this.#kept, parent.traceState, readState(parent.traceState));
   }
 
   /** `RateLimitingSampler{100}`, with the current rate, or `RateLimitingSampler` without one. */

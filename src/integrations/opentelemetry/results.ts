@@ -104,10 +104,16 @@ export interface SamplingState {
   readonly rest: readonly string[];
 }
 
-const NOTHING: SamplingState = { rest: [] };
+/** What {@link readState} finds. */
+interface ReadState extends SamplingState {
+  /** The number of `th` members, valid or not. More than one breaks the specification. */
+  readonly thresholds: number;
+}
 
-/** Reads the entry and omits invalid values. */
-export function readState(traceState: TraceState | undefined): SamplingState {
+const NOTHING: ReadState = { thresholds: 0, rest: [] };
+
+/** Reads the entry and omits invalid values. Of several, the last counts, as in the SDK. */
+export function readState(traceState: TraceState | undefined): ReadState {
   const entry = traceState?.get(KEY);
   if (!entry || entry.length > MAX_LENGTH) return NOTHING;
   const members = entry.split(';');
@@ -119,6 +125,7 @@ export function readState(traceState: TraceState | undefined): SamplingState {
   return {
     th: th && shortened(th),
     rv: value('rv:', RV),
+    thresholds: members.filter((member) => member.startsWith('th:')).length,
     rest: members.filter((member) => !/^(th|rv):/.test(member)),
   };
 }
@@ -196,6 +203,20 @@ export function changed(
 ): Pick<SamplingResult, 'traceState'> {
   const next = writeState(traceState, state);
   return next === undefined ? {} : { traceState: next };
+}
+
+/**
+ * The result of a kept span whose tracestate must state this threshold, and no other: an invalid,
+ * second or wrong one is removed.
+ */
+export function stating(
+  result: SamplingResult,
+  traceState: TraceState | undefined,
+  state: ReadState,
+  th?: string,
+): SamplingResult {
+  if (state.thresholds === (th === undefined ? 0 : 1)) return result;
+  return { ...result, ...changed(traceState, { ...state, th }) };
 }
 
 /** The result of a kept span with this state. */

@@ -48,9 +48,6 @@ export async function drive<Data = unknown>(options: DriveOptions<Data>): Promis
       onProgress: ({ elapsedMs, calls, failed, waiting, finishing }) =>
         report({ elapsedMs, calls, failed, waiting, finishing }),
     });
-    if (stop.signal.aborted && result.elapsedMs === 0) {
-      throw new InterruptedError('stopped during the warm-up');
-    }
     if (thrown !== undefined) throw thrown.error;
     return result;
   } catch (error) {

@@ -81,8 +81,12 @@ class Rounds {
   async run(url: string): Promise<DriveResult> {
     const { warmupMs, durationMs, rounds = 1 } = this.#given.options;
     const warmUps: RoundOfAll[] = [];
-    while (warmupMs > 0 && warmUps.length < WARM_UP_ROUNDS && this.#goesOn) {
-      warmUps.push(await this.#round(warmupMs / WARM_UP_ROUNDS, false));
+    let warmedMs = 0;
+    // Calls that take longer than a round need fewer rounds.
+    while (warmedMs < warmupMs && warmUps.length < WARM_UP_ROUNDS && this.#goesOn) {
+      const round = await this.#round(warmupMs / WARM_UP_ROUNDS, false);
+      warmedMs += lengthMs(round);
+      warmUps.push(round);
     }
     if (this.#given.hooks.stop.aborted)
       throw new InterruptedError('stopped before the first round');

@@ -5,7 +5,7 @@ import type { HostRegion } from '../../host.ts';
 import { beside } from '../beside.ts';
 import type { SlotTurns } from '../plan/timetable.ts';
 import type { LoadCommand, ProcessCommand, ProcessEvent, ThreadData } from './messages.ts';
-import type { RunningThread, StartThread } from './thread-handle.ts';
+import { InterruptedError, type RunningThread, type StartThread } from './thread-handle.ts';
 
 /** The main process's view of a process that runs load threads. */
 export class ProcessHandle {
@@ -144,21 +144,27 @@ export class ProcessTeam {
    * Starts processes with this many threads each.
    *
    * @throws Error if processes can't share memory on this machine, or one can't start.
+   * @throws InterruptedError if stopped meanwhile
    */
-  static async start(processes: number, threads: number): Promise<ProcessTeam> {
+  static async start(processes: number, threads: number, stop: AbortSignal): Promise<ProcessTeam> {
     const region = await openRegion();
+    const remove = () => rmSync(region.path, { force: true });
+    // A second Ctrl-C exits at once.
+    process.once('exit', remove);
     const starts = Array.from({ length: processes }, (_, first) =>
       ProcessHandle.start(LOAD_PROCESS, region.path, { first, of: processes }),
     );
     const results = await Promise.allSettled(starts);
     // All processes have it open. Without a path, no file stays behind however this process ends.
-    rmSync(region.path);
+    process.off('exit', remove);
+    remove();
     const members = results.flatMap((r) => (r.status === 'fulfilled' ? [r.value] : []));
     const team = new ProcessTeam(region, members, threads);
     const failed = results.find((result) => result.status === 'rejected');
-    if (failed === undefined) return team;
+    if (failed === undefined && !stop.aborted) return team;
     await team.close();
-    throw failed.reason;
+    // Ctrl-C reaches the processes, too, and ends one that does not ignore it yet.
+    throw stop.aborted ? new InterruptedError() : failed?.reason;
   }
 
   /** Starts a thread in the next process that lacks one. */

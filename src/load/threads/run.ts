@@ -16,7 +16,7 @@ import { INTERRUPTED } from '../send/queued-work.ts';
 import { openTarget, type Target } from '../send/target.ts';
 import { ProcessTeam } from './process-team.ts';
 import { connectionsOf, outstandingAt, startThreads } from './start-threads.ts';
-import { type ThreadHandle, untilReady } from './thread-handle.ts';
+import { InterruptedError, type ThreadHandle, untilReady } from './thread-handle.ts';
 
 /** Time for the threads to attach to the bucket before the first request is due. */
 const LEAD_MS = 100;
@@ -26,7 +26,7 @@ const LEAD_MS_PER_THREAD = 2;
  * Runs the load described by `options`. Failed requests are part of the result. Throws only if the
  * load can't start.
  *
- * @throws InterruptedError if stopped before the first request
+ * @throws InterruptedError if stopped before the first request that counts
  */
 export async function runLoad(options: LoadOptions, hooks: RunHooks): Promise<DriveResult> {
   const { processes, threads, rate, task } = options;
@@ -34,7 +34,7 @@ export async function runLoad(options: LoadOptions, hooks: RunHooks): Promise<Dr
     return runRounds(options, task, hooks);
   }
   if (processes === undefined) return runWith(options, hooks, undefined);
-  const team = await ProcessTeam.start(processes, threads);
+  const team = await ProcessTeam.start(processes, threads, hooks.stop);
   try {
     return await runWith(options, hooks, team);
   } finally {
@@ -88,7 +88,11 @@ async function runWith(
     const slots = { ...plan, timetable };
     const run = { options: spread, threads, plan: slots, startUs, aheadUs, watch, cpu };
     const end = await conduct(run, hooks);
-    return resultOf({ ...collect(run, end, hooks.stop), options, url, startedAt });
+    const record = collect(run, end, hooks.stop);
+    if (hooks.stop.aborted && record.elapsedMs === 0) {
+      throw new InterruptedError(warmupMs > 0 ? 'stopped during the warm-up' : undefined);
+    }
+    return resultOf({ ...record, options, url, startedAt });
   } finally {
     fleet?.close();
     await Promise.all([target?.close(), ...threads.map((thread) => thread.giveUp())]);

@@ -183,6 +183,10 @@ const startHere: StartThread = (code, workerData) => {
 /** Thrown if the run is stopped before its first request. */
 export class InterruptedError extends Error {
   override readonly name = 'InterruptedError';
+
+  constructor(message = 'stopped before the first request') {
+    super(message);
+  }
 }
 
 /** A `setup` that never ends must not block the run for ever. */
@@ -202,7 +206,7 @@ export async function untilReady(
   });
   clearTimeout(timer);
   forget();
-  if (stop.aborted) throw new InterruptedError('stopped before the first request');
+  if (stop.aborted) throw new InterruptedError();
   if (isTooLate) throw new Error(`a load thread was not ready within ${READY_MS / 1_000} s`);
   const crashed = threads.find((thread) => thread.crash !== undefined);
   if (crashed === undefined) return;

@@ -69,6 +69,22 @@ it('a warm-up appears in the summary, and in no figure', async () => {
   expect(calls.sent).toBe(admitted);
 });
 
+it.each([
+  ['stopped before the first request', []],
+  ['stopped during the warm-up', ['--warmup', '1h']],
+])('an interrupt before any request counts exits with 130: %s', async (reason, more) => {
+  const args = ['load', '--rate', '0.5', '-t', '1', '-d', '1h', ...more];
+  let isDone = false;
+  const { stdout, stderr, code } = await runInProcess(args, (said) => {
+    if (isDone || !said.includes('Ctrl-C ends it')) return;
+    isDone = true;
+    process.emit('SIGINT');
+  });
+  expect(code).toBe(130);
+  expect(stderr).toContain(`error: ${reason}\n`);
+  expect(stdout).toBe('');
+});
+
 it('an interrupt before the first request is reported, and exits with 130', async () => {
   const json = join(folder, 'none.json');
   const loading = runInProcess(['load', '--rate', '100', '-d', '1h', '--json', json]);

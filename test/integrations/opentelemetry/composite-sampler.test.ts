@@ -312,6 +312,9 @@ test.each([
   ['rv:100000000000000', ''],
   ['rv:10000000000000', 'rv:10000000000000'],
   ['rv:1000000000000', ''],
+  ['th:8;th:c', 'th:c'],
+  ['th:8;th:x', ''],
+  ['rv:10000000000000;rv:20000000000000', 'rv:20000000000000'],
 ])('reads and writes as the SDK does: %s', (entry, written) => {
   expect(textOf(readState(createTraceState(`ot=${entry}`)))).toBe(written);
 });
@@ -319,7 +322,7 @@ test.each([
 // The examples of https://opentelemetry.io/docs/specs/otel/trace/tracestate-handling/
 test("keeps others' members of the entry", () => {
   expect(readState(createTraceState('ot=p:8;r:62'))).toEqual({
-    ...{ th: undefined, rv: undefined },
+    ...{ th: undefined, rv: undefined, thresholds: 0 },
     rest: ['p:8', 'r:62'],
   });
   const state = createTraceState('vendor=1,ot=p:8;th:8;r:62');
@@ -337,5 +340,7 @@ test('writes nothing where there is nothing to say', () => {
 test('leaves out whole members of an entry that would be too long', () => {
   const entry = textOf({ th: '8', rest: [`a:${'x'.repeat(240)}`, 'b:123456789'] });
   expect(entry).toBe(`th:8;a:${'x'.repeat(240)}`);
-  expect(readState(createTraceState(`ot=${'y'.repeat(257)}`))).toEqual({ rest: [] });
+  expect(readState(createTraceState(`ot=${'y'.repeat(257)}`))).toEqual({
+    ...{ thresholds: 0, rest: [] },
+  });
 });

@@ -128,6 +128,12 @@ test.each<[string, Parent, boolean, string | undefined]>([
   ['a parent below its threshold', { state: 'ot=th:c;a:1' }, true, 'ot=a:1'],
   ['a parent above its threshold by rv', { state: 'ot=th:c;rv:d0000000000000' }, true, undefined],
   ['a parent below it by rv', { state: 'ot=th:8;rv:70000000000000' }, true, 'ot=rv:70000000000000'],
+  // "If a sampled incoming threshold is absent, ensure there is no outgoing threshold".
+  ['a parent with an invalid threshold', { state: 'ot=a:1;th:8g' }, true, 'ot=a:1'],
+  // "the used keys MUST be unique": the last counts, as in the SDK.
+  ['a parent with two thresholds', { state: 'ot=th:c;a:1;th:8,v=1' }, true, 'ot=th:8;a:1,v=1'],
+  ['a parent below the last of two', { state: 'ot=th:8;a:1;th:c' }, true, 'ot=a:1'],
+  ['a parent whose last is invalid', { state: 'ot=th:8;a:1;th:' }, true, 'ot=a:1'],
 ])('children follow %s', (_, parent, kept, state) => {
   const { sampler } = samplerAt(10);
   const result = decide(sampler, HIGH, parent);

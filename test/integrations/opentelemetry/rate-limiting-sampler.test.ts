@@ -1,15 +1,16 @@
-import { ROOT_CONTEXT, type Sampler, SamplingDecision, SpanKind } from '@opentelemetry/api';
+import { type Sampler, SamplingDecision } from '@opentelemetry/api';
 import { ParentBasedSampler } from '@opentelemetry/sdk-trace-base';
 import { expect, it } from 'vitest';
 import { FixedWindow, ManualClock, TokenBucket } from '../../../src/index.ts';
 import { RateLimitingSampler } from '../../../src/integrations/opentelemetry.ts';
 import { Crew } from '../../support/crew.ts';
 import type { Traced, TraceJob } from '../../workers/tracer.ts';
+import { decide as decideOn, HIGHEST, type Parent } from './spans.ts';
 
 const THREADS = 4;
 
-function decide(sampler: Sampler) {
-  return sampler.shouldSample(ROOT_CONTEXT, '0'.repeat(32), 'name', SpanKind.INTERNAL, {}, []);
+function decide(sampler: Sampler, parent?: Parent) {
+  return decideOn(sampler, HIGHEST, parent);
 }
 
 function sum(results: readonly Traced[], count: 'roots' | 'children'): number {
@@ -88,6 +89,26 @@ it('answers with frozen objects that are created once', () => {
   expect(dropped).toEqual({ decision: SamplingDecision.NOT_RECORD });
   expect(decide(sampler)).toBe(dropped);
   for (const result of [kept, kept.attributes, dropped]) expect(Object.isFrozen(result)).toBe(true);
+});
+
+// The specification: "Sampling stages that yield spans with unknown sampling probability [...] must
+// erase the OpenTelemetry threshold value in their output".
+it.each([
+  ['ot=th:8;a:1,v=1', 'ot=a:1,v=1'],
+  ['ot=a:1;th:8;th:c;rv:d0000000000000', 'ot=rv:d0000000000000;a:1'],
+  ['ot=th:x', ''],
+  ['v=1,ot=a:1', undefined],
+])('keeps the child of a span with the tracestate %s by no threshold', (state, written) => {
+  const bucket = TokenBucket.create({ rate: 1, burst: 3, clock: ManualClock.create() });
+  const sampler = new RateLimitingSampler(bucket);
+  const attributes = { 'sampler.type': 'ratelimiting', 'sampler.param': 1 };
+  for (const isSampled of [true, false]) {
+    const kept = decide(sampler, { state, isSampled });
+    expect(kept).toMatchObject({ decision: SamplingDecision.RECORD_AND_SAMPLED, attributes });
+    expect(kept.traceState?.serialize()).toBe(written);
+  }
+  const parentBased = new ParentBasedSampler({ root: sampler, localParentSampled: sampler });
+  expect(decide(parentBased, { state }).traceState?.serialize()).toBe(written);
 });
 
 it('accepts any object that answers yes or no', () => {

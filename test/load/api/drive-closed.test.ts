@@ -33,6 +33,13 @@ describe.concurrent('drive with rate Infinity', () => {
     expect(result.verdict.ok).toBe(true);
   });
 
+  it('ends the warm-up on time if one call takes longer', async () => {
+    const task = codeUrl('export default () => new Promise((resolve) => setTimeout(resolve, 50))');
+    const options = { task, rate: Number.POSITIVE_INFINITY, threads: 1, rounds: 1 };
+    const result = await drive({ ...options, durationMs: 1, warmupMs: 20 });
+    expect([result.warmUp.sent, result.calls.sent]).toEqual([1, 1]);
+  });
+
   it('counts errors, timeouts and gates of an async task', async () => {
     const task = codeUrl(`
       export default async ({ sequence }) => {
