@@ -117,7 +117,6 @@ export class Admission {
    */
   #lapse(): void {
     this.#putBack(1);
-    if (this.#isLapsed) return;
     this.#isLapsed = true;
     const [head] = this.#promised;
     if (head !== undefined && this.#canReserve && head.putBack() === true) this.#promised.shift();
@@ -156,11 +155,12 @@ export class Admission {
   }
 
   #isWanted(nowUs: number): boolean {
-    const { length } = this.#promised;
-    if (length > 0) {
+    const [head] = this.#promised;
+    if (head !== undefined) {
       // One call at most waits in the queue of a limiter that cannot reserve.
       if (!this.#canReserve) return false;
-      return (this.#hasOwnLanes && this.#lanes.room > length) || this.#isLosing(nowUs);
+      if (this.#hasOwnLanes && this.#lanes.room > this.#promised.length) return true;
+      return head.dueUs > nowUs - AHEAD_US && this.#isLosing();
     }
     const isShortOfTokens = this.#isShortOfTokens;
     this.#isShortOfTokens = false;
@@ -170,16 +170,12 @@ export class Admission {
 
   /**
    * Whether a late look would lose tokens, so that more must be promised than there are lanes.
-   * False if the first has been due for long: then calls wait for lanes.
    */
-  #isLosing(nowUs: number): boolean {
-    const [head] = this.#promised;
-    if (head === undefined) return false;
+  #isLosing(): boolean {
     const { rate = 0, limit } = this.#limiter ?? {};
     if (this.#hasOwnLanes && rate <= TIMER_TICKS_PER_S) return false;
-    if (head.dueUs <= nowUs - AHEAD_US || limit === undefined) return false;
-    const fullMs = this.#limiter?.timeUntil?.(limit) ?? Number.POSITIVE_INFINITY;
-    return fullMs < AHEAD_US / 1000;
+    const fullMs = limit === undefined ? undefined : this.#limiter?.timeUntil?.(limit);
+    return fullMs !== undefined && fullMs < AHEAD_US / 1000;
   }
 
   /** Returns promises beyond the number of waiting calls: the latest first, which is exact. */

@@ -145,7 +145,7 @@ export class Dispatcher<Job> {
   /** Ends all waits: as an abort with this reason does, or with an error. */
   endAll(reason: unknown, outcome: Outcome): void {
     for (const call of this.#waiting.takeAll()) this.#runner.end(call, reason, outcome);
-    this.#settle();
+    this.#plan();
   }
 
   #checkOpen(): void {
@@ -186,7 +186,7 @@ export class Dispatcher<Job> {
 
   readonly #onAbort = (call: Call<Job>, reason: unknown): void => {
     this.#runner.end(call, reason, 'aborted');
-    this.#settle();
+    this.#plan();
   };
 
   async #run(call: Call<Job>, lane: Lane): Promise<void> {
@@ -196,12 +196,6 @@ export class Dispatcher<Job> {
     });
     if (this.#waiting.length === 0) this.#idleness.look();
     else if (!this.#hasMore) this.#advance();
-  }
-
-  /** Updates promises and plans after calls have left the queue. */
-  #settle(): void {
-    this.#admission.trim(this.#waiting.length);
-    this.#plan();
   }
 
   /** Fails the next call, because the limiter or the semaphore refused it. */
@@ -214,7 +208,6 @@ export class Dispatcher<Job> {
       const call = this.#waiting.take();
       if (call === undefined) return;
       this.#runner.end(call, reason, outcome);
-      this.#settle();
     }
     this.#advance();
   }
@@ -271,7 +264,6 @@ export class Dispatcher<Job> {
     const late = this.#waiting.takeLate(nowUs);
     if (late === undefined) return false;
     this.#timeOut(late);
-    this.#admission.trim(this.#waiting.length);
     return true;
   }
 
@@ -301,16 +293,19 @@ export class Dispatcher<Job> {
     this.#runner.end(call, timedOut(1, this.#timeoutMs), 'timedOut');
   }
 
-  /** Plans the next looks: at the first due token and at the first deadline. */
+  /**
+   * Returns the promises that no waiting call needs, and plans the next looks: at the first due
+   * token and at the first deadline.
+   */
   #plan(): void {
     const { length } = this.#waiting;
+    this.#admission.trim(length);
     const { promised, lookUs } = this.#admission;
     const dueUs = promised > 0 ? lookUs : undefined;
     // A clock that cannot sleep fails all calls: another look would fail none, and be planned again.
     this.#planDue(this.#hasMore && length > 0 ? this.#clock.now() : dueUs);
     this.#planLate(this.#waiting.deadlineUs);
     if (length > 0) return;
-    this.#admission.trim(0);
     this.#unwatch?.();
     this.#unwatch = undefined;
     this.#idleness.look();

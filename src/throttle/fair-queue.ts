@@ -181,14 +181,11 @@ export class FairQueue<T extends Queued<T>> {
 
   /** Few priorities wait at a time, so a search from the end is fast. */
   #level(priority: number): Level<T> {
-    let at = this.#levels.length;
-    for (; at > 0; at--) {
-      const level = this.#levels[at - 1];
-      if (level?.priority === priority) return level;
-      if (level !== undefined && level.priority > priority) break;
-    }
+    const at = this.#levels.findLastIndex((level) => level.priority >= priority);
+    const found = this.#levels[at];
+    if (found?.priority === priority) return found;
     const level = new Level<T>(priority, this.#starts);
-    this.#levels.splice(at, 0, level);
+    this.#levels.splice(at + 1, 0, level);
     return level;
   }
 

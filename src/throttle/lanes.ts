@@ -75,22 +75,20 @@ export class Lanes {
   async #wait(semaphore: PermitSource): Promise<void> {
     const request = new AbortController();
     this.#request = request;
-    const isWanted = () => this.#request === request;
     try {
       this.#granted = await semaphore.acquire(1, { signal: request.signal });
     } catch (reason) {
-      if (!isWanted()) return;
+      if (request.signal.aborted) return;
       this.#request = undefined;
       this.#applicant.onFailure(reason);
       return;
     }
-    if (isWanted()) {
-      this.#request = undefined;
-      this.#applicant.onReady();
-    }
-    if (this.#granted === undefined) return;
-    drop(this.#granted);
+    // If calls came after an abort that was too late, another request waits for them.
+    if (!request.signal.aborted) this.#request = undefined;
+    this.#applicant.onReady();
+    const left = this.#granted;
     this.#granted = undefined;
+    if (left !== undefined) drop(left);
   }
 
   /** Releases the lane of a call that did not start. */
