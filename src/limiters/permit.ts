@@ -150,9 +150,9 @@ export class PermitKeeper {
  * Releases a permit after a failure, or without a call. Its expiry is ignored: the failure's own
  * error matters more.
  */
-export function drop(permit: Permit, outcome: CallOutcome = 'ignore'): void {
+export function drop(permit: Permit | undefined, outcome: CallOutcome = 'ignore'): void {
   try {
-    permit.release({ outcome });
+    permit?.release({ outcome });
   } catch {}
 }
 

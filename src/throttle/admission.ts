@@ -38,10 +38,11 @@ export class Admission {
   readonly #promised: TokenPromise[] = [];
   /** Whether there was a lane, but no token. */
   #isShortOfTokens = false;
-  /** Since when the first token has been due without a lane; undefined if it has not. */
-  #stuckUs: number | undefined;
-  /** Whether the other tokens have been returned since then. */
-  #isLapsed = false;
+  /**
+   * Until when the first token may be due without a lane before the others are returned; Infinity
+   * once they have been. Undefined if it is not due.
+   */
+  #lapseUs: number | undefined;
 
   constructor(
     { limiter, semaphore, places = () => Number.POSITIVE_INFINITY }: Bounds,
@@ -67,36 +68,30 @@ export class Admission {
   get lookUs(): number {
     const [head] = this.#promised;
     if (head === undefined) return Number.POSITIVE_INFINITY;
-    if (this.#stuckUs === undefined) return head.dueUs;
-    return this.#isLapsed ? Number.POSITIVE_INFINITY : this.#stuckUs + STUCK_US;
+    return this.#lapseUs ?? head.dueUs;
   }
 
   /** A lane and a token for a call that starts now, if both are there. */
   take(nowUs: number): readonly [Lane] | undefined {
     const [head] = this.#promised;
     if (head === undefined) {
-      this.#endStuck();
+      this.#lapseUs = undefined;
       return this.#takeBoth();
     }
     if (head.dueUs > nowUs) {
-      this.#endStuck();
+      this.#lapseUs = undefined;
       return undefined;
     }
     const lane = this.#lanes.take();
     if (lane === undefined) {
       this.#lanes.ask();
-      this.#stuckUs ??= nowUs;
-      if (nowUs >= this.#stuckUs + STUCK_US) this.#lapse();
+      this.#lapseUs ??= nowUs + STUCK_US;
+      if (nowUs >= this.#lapseUs) this.#lapse();
     } else {
-      this.#endStuck();
+      this.#lapseUs = undefined;
       this.#promised.shift();
     }
     return lane;
-  }
-
-  #endStuck(): void {
-    this.#stuckUs = undefined;
-    this.#isLapsed = false;
   }
 
   #takeBoth(): readonly [Lane] | undefined {
@@ -117,7 +112,7 @@ export class Admission {
    */
   #lapse(): void {
     this.#putBack(1);
-    this.#isLapsed = true;
+    this.#lapseUs = Number.POSITIVE_INFINITY;
     const [head] = this.#promised;
     if (head !== undefined && this.#canReserve && head.putBack() === true) this.#promised.shift();
   }
@@ -182,7 +177,7 @@ export class Admission {
   trim(waiting: number): void {
     this.#putBack(waiting);
     if (waiting > 0) return;
-    this.#endStuck();
+    this.#lapseUs = undefined;
     this.#isShortOfTokens = false;
     this.#lanes.unask();
   }

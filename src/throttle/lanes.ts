@@ -86,15 +86,14 @@ export class Lanes {
     // If calls came after an abort that was too late, another request waits for them.
     if (!request.signal.aborted) this.#request = undefined;
     this.#applicant.onReady();
-    const left = this.#granted;
+    drop(this.#granted);
     this.#granted = undefined;
-    if (left !== undefined) drop(left);
   }
 
   /** Releases the lane of a call that did not start. */
   giveUp(lane: Lane): void {
     this.#inUse--;
-    if (lane !== undefined) drop(lane);
+    drop(lane);
   }
 
   /**

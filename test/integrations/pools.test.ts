@@ -134,10 +134,15 @@ describe.each(POOLS)('a throttled $name', ({ name, create }) => {
     const { limiter } = bucketOf(1000, 1);
     const paced = create().throttle(limiter);
     await paced.run(NOTHING);
-    const signal = 7 as unknown as AbortSignal;
-    await expect(paced.run(NOTHING, { signal })).rejects.toThrow(
-      new TypeError('signal must be an AbortSignal or an EventEmitter, got 7'),
-    );
+    const wrong: [options: unknown, message: string][] = [
+      [{ signal: 7 }, 'signal must be an AbortSignal or an EventEmitter, got 7'],
+      [{ signal: {} }, 'signal must be an AbortSignal or an EventEmitter, got an object'],
+      [5, 'options must be an object, got 5'],
+    ];
+    for (const [options, message] of wrong) {
+      const refused = paced.run(NOTHING, options as never);
+      await expect(refused).rejects.toThrow(new TypeError(message));
+    }
     expect([paced.queueSize, limiter.balance()]).toEqual([0, 0]);
   });
 

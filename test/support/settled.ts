@@ -19,3 +19,13 @@ export async function until(isSo: () => boolean, what = 'what the test waits for
     else await new Promise((resolve) => startTimer(resolve, 1));
   }
 }
+
+/** A promise that a test settles. */
+export function gate<T = void>() {
+  let open: (value: T) => void = () => undefined;
+  let fail: (reason: unknown) => void = () => undefined;
+  const opened = new Promise<T>((resolve, reject) => {
+    [open, fail] = [resolve, reject];
+  });
+  return { opened, open, fail };
+}

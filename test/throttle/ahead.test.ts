@@ -1,6 +1,13 @@
 import fc from 'fast-check';
-import { expect, it } from 'vitest';
-import { FixedWindow, LimitSet, ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
+import { expect, it, vi } from 'vitest';
+import {
+  FixedWindow,
+  LimitSet,
+  ManualClock,
+  type Permit,
+  Semaphore,
+  TokenBucket,
+} from '../../src/index.ts';
 import { throttle } from '../../src/integrations/tinypool.ts';
 import { checkGuarantee } from '../../src/load/judge/guarantee.ts';
 import { FairQueue, type Flow, type Queued } from '../../src/throttle/fair-queue.ts';
@@ -8,7 +15,7 @@ import { promiseToken } from '../../src/throttle/tokens.ts';
 import { throttled } from '../../src/throttle.ts';
 import { poolHere } from '../support/pools.ts';
 import { expectSame } from '../support/quick.ts';
-import { settled } from '../support/settled.ts';
+import { gate, settled } from '../support/settled.ts';
 
 const TEN = { rate: 10, burst: 5 };
 
@@ -53,17 +60,20 @@ it.each([
   },
 );
 
+const NEVER = () => new Promise(() => undefined);
+
 it.each([
-  [1000, -2],
-  [2000, -15],
+  [1000, 'a pool with two free threads', poolHere(3, NEVER), undefined, -2],
+  [2000, 'a pool with two free threads', poolHere(3, NEVER), undefined, -15],
+  [1000, 'a pool that needs permits', poolHere(3, NEVER), 3, -7],
+  [1000, 'a pool without bounds', poolHere(Number.POSITIVE_INFINITY, NEVER), undefined, -7],
 ])(
-  'at %s a second, a pool with two free threads has tokens promised until the balance is %s',
-  async (rate, balance) => {
-    const limiter = TokenBucket.create({ rate, burst: 1, clock: ManualClock.create() });
-    const pool = throttle(
-      poolHere(3, () => new Promise(() => undefined)),
-      limiter,
-    );
+  'at %s a second, %s has tokens promised until the balance is low',
+  async (rate, _, bare, permits, balance) => {
+    const clock = ManualClock.create();
+    const limiter = TokenBucket.create({ rate, burst: 1, clock });
+    const semaphore = permits === undefined ? undefined : Semaphore.create({ permits, clock });
+    const pool = throttle(bare, limiter, { semaphore });
     for (let task = 0; task < 20; task++) pool.run({});
     await settled(4);
     expect(limiter.balance()).toBe(balance);
@@ -120,11 +130,8 @@ it('grants at most burst + rate x t, by the instants at which tokens are due', a
 
 it('returns tokens promised ahead when no permit comes for them', async () => {
   const { clock, limiter, semaphore } = scene(2);
-  let open: () => void = () => undefined;
-  const gate = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  const call = throttled(() => gate, { limiter, semaphore });
+  const { opened, open } = gate();
+  const call = throttled(() => opened, { limiter, semaphore });
   const calls = Array.from({ length: 10 }, () => call());
   await settled(4);
   expect(limiter.balance()).toBe(-9);
@@ -133,12 +140,16 @@ it('returns tokens promised ahead when no permit comes for them', async () => {
   clock.advance(0.4);
   await settled(4);
   expect(call.stats()).toMatchObject({ running: 2, waiting: 8 });
-  clock.advance(10); // at the last look that it plans
+  clock.advance(7.7);
+  calls.push(call());
+  await settled(4);
+  expect(limiter.balance()).toBe(1); // no more are promised once one has been due for 8 ms
+  clock.advance(2.3); // to the last look that it plans
   await settled(4);
   expect(limiter.balance()).toBe(1);
   open();
   await settled(4);
-  expect(call.stats()).toMatchObject({ completed: 3, waiting: 7 }); // one token, not eight late ones
+  expect(call.stats()).toMatchObject({ completed: 3, waiting: 8 }); // one token, not eight late ones
   while (call.queueSize > 0) {
     await settled(4);
     clock.advance(0.1);
@@ -177,6 +188,72 @@ it('holds no permit of a shared semaphore for calls that wait for tokens', async
     await settled(4);
   }
   expect(await Promise.all(calls)).toHaveLength(40);
+});
+
+/** A semaphore whose requests a test answers. */
+function answeredSemaphore() {
+  const requests: (ReturnType<typeof gate<Permit>> & { readonly signal: AbortSignal })[] = [];
+  const acquire = (_: number, { signal }: { readonly signal: AbortSignal }) => {
+    const request = { ...gate<Permit>(), signal };
+    requests.push(request);
+    return request.opened;
+  };
+  const semaphore = { clock: ManualClock.create(), tryAcquire: () => undefined, acquire };
+  return { requests, semaphore };
+}
+
+it('fails the first call if the semaphore fails, and asks it for the next', async () => {
+  const { requests, semaphore } = answeredSemaphore();
+  const call = throttled((n: number) => n, { semaphore });
+  const calls = [call(1), call(2)];
+  requests[0]?.fail(new Error('lost'));
+  await expect(calls[0]).rejects.toThrow('lost');
+  expect(requests).toHaveLength(2);
+  expect(call.queueSize).toBe(1);
+});
+
+it.each([
+  ['to the next call', 'ok', 1],
+  ['back', 'ignore', 0],
+])(
+  'gives a permit %s that comes when its call has just been aborted',
+  async (_, outcome, started) => {
+    const { requests, semaphore } = answeredSemaphore();
+    const stop = new AbortController();
+    const call = throttled((n: number) => n, {
+      semaphore,
+      signal: (n) => (n === 1 ? stop.signal : undefined),
+    });
+    const waiting = call(1);
+    const release = vi.fn();
+    requests[0]?.open({ release } as unknown as Permit);
+    stop.abort('too late');
+    if (started > 0) expect(await call(2)).toBe(2);
+    await expect(waiting).rejects.toBe('too late');
+    expect(release.mock.calls).toEqual([[{ outcome }]]);
+    expect(call.stats()).toMatchObject({ completed: started, waiting: 0 });
+    expect(requests.map(({ signal }) => signal.aborted)).toEqual(requests.map(() => true));
+  },
+);
+
+it('gives back a token that comes when its call has just been aborted', async () => {
+  let grant: () => void = () => undefined;
+  const limiter = {
+    clock: ManualClock.create(),
+    tryConsume: () => false,
+    wait: () =>
+      new Promise<void>((resolve) => {
+        grant = resolve;
+      }),
+    returnTokens: vi.fn(),
+  };
+  const stop = new AbortController();
+  const call = throttled(() => 1, { limiter, signal: stop.signal });
+  const waiting = call();
+  grant();
+  stop.abort('too late');
+  await expect(waiting).rejects.toBe('too late');
+  expect(limiter.returnTokens.mock.calls).toEqual([[1]]);
 });
 
 class Item implements Queued<Item> {

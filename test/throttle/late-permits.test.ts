@@ -4,7 +4,7 @@ import { FixedWindow, ManualClock, Semaphore, TokenBucket } from '../../src/inde
 import { throttle } from '../../src/integrations/tinypool.ts';
 import { throttled } from '../../src/throttle.ts';
 import { poolHere } from '../support/pools.ts';
-import { settled } from '../support/settled.ts';
+import { gate, settled } from '../support/settled.ts';
 
 const PERMIT_MS = 10;
 
@@ -68,7 +68,10 @@ it('ten functions at one a second hold none of ten permits, and lose no token', 
   const calls = functions.flatMap((call) => [call(), call(), call(), call()]);
   await run(clock, 3000, () => expect(semaphore.inUse()).toBe(0));
   expect(functions.map((call) => call.stats().completed)).toEqual(Array(10).fill(3));
-  await run(clock, 1000);
+  await run(clock, 999);
+  clock.advance(1);
+  await settled(1); // all look in one turn
+  expect(functions.map((call) => call.queueSize)).toEqual(Array(10).fill(0));
   await Promise.all(calls);
 });
 
@@ -83,16 +86,26 @@ it('a throttled pool holds no permit while its tasks wait for tokens', async () 
   await Promise.all(tasks);
 });
 
-it('a throttled pool starts as many tasks as fit, and tells of the others', async () => {
-  const pool = poolHere(2, () => new Promise(() => undefined));
-  Object.assign(pool.options, { concurrentTasksPerWorker: 3 });
-  const limiter = TokenBucket.create({ rate: 1, burst: 100, clock: ManualClock.create() });
-  const onDelay = vi.fn();
-  const paced = throttle(pool, limiter, { onDelay });
-  for (let task = 0; task < 8; task++) paced.run(task);
-  expect(paced.stats()).toMatchObject({ running: 6, waiting: 2 });
-  expect(onDelay.mock.calls).toEqual([[6], [7]]);
-});
+it.each([
+  ['no semaphore', undefined],
+  ['as many permits', 6],
+])(
+  'a throttled pool with %s starts as many tasks as fit, and tells of the others',
+  async (_, permits) => {
+    const pool = poolHere(2, () => new Promise(() => undefined));
+    Object.assign(pool.options, { concurrentTasksPerWorker: 3 });
+    const clock = ManualClock.create();
+    const limiter = TokenBucket.create({ rate: 1, burst: 100, clock });
+    const semaphore = permits === undefined ? undefined : Semaphore.create({ permits, clock });
+    const onDelay = vi.fn();
+    const paced = throttle(pool, limiter, { semaphore, onDelay });
+    for (let task = 0; task < 8; task++) paced.run(task);
+    expect(paced.stats()).toMatchObject({ running: 6, waiting: 2 });
+    expect(onDelay.mock.calls).toEqual([[6], [7]]);
+    await settled(4);
+    expect(semaphore?.waiting ?? 0).toBe(0); // both lack threads
+  },
+);
 
 it.each([
   ['its close', { close: async () => undefined }, ['close', 'drain', 'closed']],
@@ -114,6 +127,11 @@ it.each([
   const never = vi.fn();
   paced.once('drain', () => ends.push('drain')).on('close', () => ends.push('closed'));
   paced.on('drain', never).off('drain', never);
+  const idle = throttle(
+    poolHere(1, async () => undefined),
+    perSecond(1, clock),
+  );
+  await idle.on('drain', never).close({ waiting: 'reject' });
   const signal = new EventEmitter();
   const task = paced.run({}, { signal } as never);
   const closed = paced.close();
@@ -122,6 +140,15 @@ it.each([
   expect(signal.listenerCount('abort')).toBe(0);
   expect(ends.sort()).toEqual([...expected].sort());
   expect(never).not.toHaveBeenCalled();
+});
+
+it('tells a pool that has ended why its tasks are aborted', async () => {
+  const pool = poolHere(0, async () => undefined);
+  const run = vi.spyOn(pool, 'run');
+  const waiting = throttle(pool, perSecond(1, ManualClock.create())).run({});
+  await pool.destroy();
+  await waiting;
+  expect(run.mock.calls[0]?.[1]?.signal).toMatchObject({ reason: 'the pool is closed' });
 });
 
 it.each([
@@ -167,6 +194,7 @@ it('keeps one token while it waits for a permit, if others want tokens too', asy
   const held = await semaphore.acquire();
   const call = throttled(() => undefined, { limiter, semaphore });
   const calls = [call(), call(), call()];
+  expect(limiter.balance()).toBe(0); // no token is promised to calls without a permit
   await run(clock, 100);
   // The permit comes first: a caller that needs none finds the token.
   expect(limiter.available()).toBe(1);
@@ -198,15 +226,55 @@ it('asks for permits when its tokens are due and others hold all', async () => {
   expect(semaphore.inUse()).toBe(0);
 });
 
+it('keeps a due token while others hold all permits, if someone has reserved a later one', async () => {
+  const clock = ManualClock.create();
+  const limiter = TokenBucket.create({ rate: 1000, burst: 1, clock });
+  const semaphore = Semaphore.create({ permits: 1, clock });
+  const call = throttled((n: number) => n, { limiter, semaphore });
+  expect(await call(0)).toBe(0);
+  const next = call(1);
+  const held = await semaphore.acquire();
+  limiter.reserve(1);
+  for (const ms of [1, 10]) {
+    clock.advance(ms);
+    await settled(4);
+  }
+  limiter.charge(100);
+  const reads = vi.spyOn(clock, 'now');
+  await settled(20);
+  expect(reads).not.toHaveBeenCalled(); // only a permit matters now
+  held.release();
+  await settled(4);
+  expect(call.queueSize).toBe(0);
+  expect(await next).toBe(1);
+});
+
+it('starts the holdMs of a permit when its call starts, however long the token takes', async () => {
+  const clock = ManualClock.create();
+  const limiter = TokenBucket.create({ rate: 1, burst: 1, clock });
+  const semaphore = Semaphore.create({ permits: 1, holdMs: 50, clock });
+  const call = throttled((n: number) => n, { limiter, semaphore });
+  expect(await call(1)).toBe(1);
+  const second = call(2);
+  await settled();
+  clock.advance(1000);
+  expect(await second).toBe(2);
+  expect(semaphore.inUse()).toBe(0);
+});
+
+it('rejects a call that held its permit for longer than holdMs', async () => {
+  const clock = ManualClock.create();
+  const semaphore = Semaphore.create({ permits: 1, holdMs: 50, clock });
+  const call = throttled(() => clock.advance(60), { semaphore });
+  await expect(call()).rejects.toMatchObject({ code: 'ERR_PERMIT_EXPIRED' });
+});
+
 it('looks when the next token is due after it returned tokens promised ahead', async () => {
   const clock = ManualClock.create();
   const limiter = TokenBucket.create({ rate: 10_000, burst: 1, clock });
   const semaphore = Semaphore.create({ permits: 2, clock });
-  let open: () => void = () => undefined;
-  const gate = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  const call = throttled((n: number) => (n < 2 ? gate : n), { limiter, semaphore });
+  const { opened, open } = gate();
+  const call = throttled((n: number) => (n < 2 ? opened : n), { limiter, semaphore });
   const calls = [0, 1, 2, 3, 4].map((n) => call(n));
   await settled(4);
   for (const ms of [0.1, 0.4, 20]) {
