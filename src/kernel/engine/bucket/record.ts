@@ -333,14 +333,12 @@ function sameLimit(cell: usize, word: i64): i32 {
 }
 
 /**
- * Moves the origin of a word's record to now, if it is still live: BUSY if a later call can try
- * again, because no record is free or the word has changed meanwhile. Held ticks are not capped, so
- * threads with older clock readings see no change.
+ * Moves the origin of a word's record to now, if it is still live. BUSY if no record is free: a later
+ * call tries again. Held ticks are not capped, so threads with older clock readings see no change.
  */
 export function renew(cell: usize, word: i64, nowUs: f64): f64 {
   const epoch = sameLimit(cell, word);
-  if (epoch <= 0) return epoch == GONE ? BUSY : DAMAGED;
-  return publish(cell, nowUs, RECORD_COUNT, epoch, 0);
+  return epoch > 0 ? publish(cell, nowUs, RECORD_COUNT, epoch, 0) : DAMAGED;
 }
 
 /**
