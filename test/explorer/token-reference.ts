@@ -233,6 +233,8 @@ function tableReference({ kind, limits, whenFull, capacity, takes }: NewTable): 
       ...callsOf(() => places.of(key, tier), thread, time),
       'acquire without a place': (n = 0, maxWaitUs = 0, us = 0) =>
         time.at(us, () => new Thread().take(places.withoutPlace(key), n, maxWaitUs)),
+      'drain without a place': (n = 0, us = 0) =>
+        time.at(us, () => places.withoutPlace(key).drain(n)),
       // A bucket does not tell whether promises moved, and tokens taken without a place are lost.
       refund: (n = 0, us = 0) => {
         const moves = time.at(us, () => places.own.of(key, tier).putBack(n));

@@ -254,7 +254,7 @@ export function keyed(): Shared[] {
     ...tierChanges(),
     ...['share', 'refuse'].flatMap((whenFull) => {
       // If another call takes the last place, a call may act as one that finds no place.
-      const instead = { acquire: 'acquire without a place' };
+      const instead = { acquire: 'acquire without a place', drain: 'drain without a place' };
       const last = { ...keyed, setup: `keyed ${whenFull} 1 3!`, instead };
       return [
         {
@@ -266,6 +266,11 @@ export function keyed(): Shared[] {
           ...last,
           name: `insert two keys into the last place, ${whenFull}`,
           threads: [[take1], [take2]],
+        },
+        {
+          ...last,
+          name: `drain a key, beside one that takes the last place, ${whenFull}`,
+          threads: [[['drain', 1, 2]], [take2]] satisfies Operation[][],
         },
         {
           ...last,

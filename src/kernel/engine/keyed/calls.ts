@@ -79,7 +79,7 @@ function takeWithoutPlace(
   only: i64,
   reports: bool,
 ): f64 {
-  if (isShared()) return takeTokens(tokens, maxWaitUs, isCharge, only, reports);
+  if (isShared()) return take(tokens, maxWaitUs, isCharge, only, reports);
   // There is nothing to charge if keys without a place are refused or admitted.
   if (isCharge) return 0;
   holdNobody();
@@ -92,7 +92,7 @@ export function acquire(high: u32, low: u32, nowUs: f64, tokens: f64, maxWaitUs:
   if (!begin(high, low, nowUs)) return failed;
   // Compiled into this function: most calls need no other attempt.
   let wait = takeOnce(tokens, maxWaitUs, false, ANY, false);
-  if (wait == AGAIN) wait = renew() ? takeTokens(tokens, maxWaitUs, false, ANY, false) : DAMAGED;
+  if (wait == AGAIN) wait = take(tokens, maxWaitUs, false, ANY, false);
   if (wait == NO_PLACE) wait = takeWithoutPlace(tokens, maxWaitUs, false, ANY, false);
   return end(fromNow(wait, nowUs));
 }
@@ -143,13 +143,12 @@ export function drain(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
   const most = floor(tokens);
   while (true) {
     let answer = look();
-    let taken: f64 = 0;
     if (answer == 0) {
-      taken = wholeHeld(most);
+      const taken = wholeHeld(most);
       // Only from the state seen, so that this takes every whole token in the bucket.
       answer = take(taken, 0, false, seenState, false);
+      if (answer == 0) return end(taken);
     }
-    if (answer == 0) return end(taken);
     if (answer == NO_PLACE) {
       if (isShared()) continue;
       holdNobody();
