@@ -155,6 +155,7 @@ export class Admission {
       // One call at most waits in the queue of a limiter that cannot reserve.
       if (!this.#canReserve) return false;
       if (this.#hasOwnLanes && this.#lanes.room > this.#promised.length) return true;
+      // If it has been due for long, calls wait for lanes.
       return head.dueUs > nowUs - AHEAD_US && this.#isLosing();
     }
     const isShortOfTokens = this.#isShortOfTokens;
@@ -163,9 +164,7 @@ export class Admission {
     return isShortOfTokens;
   }
 
-  /**
-   * Whether a late look would lose tokens, so that more must be promised than there are lanes.
-   */
+  /** Whether a late look would lose tokens, so that more must be promised than there are lanes. */
   #isLosing(): boolean {
     const { rate = 0, limit } = this.#limiter ?? {};
     if (this.#hasOwnLanes && rate <= TIMER_TICKS_PER_S) return false;

@@ -8,6 +8,7 @@ import type { Outcome } from '../../src/load/send/carrier.ts';
 import { Connection, http1Terms } from '../../src/load/send/connection.ts';
 import { deadUrl, tcpServer } from '../cli/support/servers.ts';
 import { CERT, KEY } from '../support/certificate.ts';
+import { withResolvers } from '../support/settled.ts';
 import { GET, kindsOf, listen, send, senderTo, silentUrl, urlOf } from './sending.ts';
 
 const ANSWER = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
@@ -27,15 +28,6 @@ function request(connection: Connection): Promise<Outcome> {
   return new Promise((resolve) => {
     connection.dispatch({ end: resolve });
   });
-}
-
-/** `Promise.withResolvers`, which Node 20 lacks. */
-function signal(): { readonly promise: Promise<void>; readonly resolve: () => void } {
-  let resolve: () => void = () => undefined;
-  const promise = new Promise<void>((given) => {
-    resolve = given;
-  });
-  return { promise, resolve };
 }
 
 /** Answers each request, and counts what it accepts. */
@@ -64,7 +56,7 @@ describe('a connection opened ahead', () => {
   });
 
   it('is replaced if the server has closed it', async () => {
-    const closed = signal();
+    const closed = withResolvers();
     const server = await answering((socket, accepted) => {
       if (accepted > 1) return;
       socket.on('close', () => closed.resolve());
@@ -101,7 +93,7 @@ describe('a connection opened ahead', () => {
   });
 
   it('ends with a reset before it was used', async () => {
-    const ended = signal();
+    const ended = withResolvers();
     const server = await answering((socket) => socket.on('close', () => ended.resolve()));
     const connection = connectionTo(server.url);
     await connection.open(PATIENT_MS);
@@ -113,7 +105,7 @@ describe('a connection opened ahead', () => {
 // docs/load.md: "Before the first request is due, the client compiles its code"
 it('a sender opens the connections asked for ahead, and uses them first', async () => {
   const server = await answering(() => undefined);
-  const idle = signal();
+  const idle = withResolvers();
   const tally = new Tally();
   const sender = await senderTo(
     server.url,

@@ -20,12 +20,12 @@ export async function until(isSo: () => boolean, what = 'what the test waits for
   }
 }
 
-/** A promise that a test settles. */
-export function gate<T = void>() {
-  let open: (value: T) => void = () => undefined;
-  let fail: (reason: unknown) => void = () => undefined;
-  const opened = new Promise<T>((resolve, reject) => {
-    [open, fail] = [resolve, reject];
+/** `Promise.withResolvers`, which Node 20 lacks. */
+export function withResolvers<T = void>() {
+  let resolve: (value: T) => void = () => undefined;
+  let reject: (reason: unknown) => void = () => undefined;
+  const promise = new Promise<T>((...given) => {
+    [resolve, reject] = given;
   });
-  return { opened, open, fail };
+  return { promise, resolve, reject };
 }

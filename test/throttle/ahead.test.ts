@@ -15,7 +15,7 @@ import { promiseToken } from '../../src/throttle/tokens.ts';
 import { throttled } from '../../src/throttle.ts';
 import { poolHere } from '../support/pools.ts';
 import { expectSame } from '../support/quick.ts';
-import { gate, settled } from '../support/settled.ts';
+import { settled, withResolvers } from '../support/settled.ts';
 
 const TEN = { rate: 10, burst: 5 };
 
@@ -130,8 +130,8 @@ it('grants at most burst + rate x t, by the instants at which tokens are due', a
 
 it('returns tokens promised ahead when no permit comes for them', async () => {
   const { clock, limiter, semaphore } = scene(2);
-  const { opened, open } = gate();
-  const call = throttled(() => opened, { limiter, semaphore });
+  const { promise, resolve } = withResolvers();
+  const call = throttled(() => promise, { limiter, semaphore });
   const calls = Array.from({ length: 10 }, () => call());
   await settled(4);
   expect(limiter.balance()).toBe(-9);
@@ -147,7 +147,7 @@ it('returns tokens promised ahead when no permit comes for them', async () => {
   clock.advance(2.3); // to the last look that it plans
   await settled(4);
   expect(limiter.balance()).toBe(1);
-  open();
+  resolve();
   await settled(4);
   expect(call.stats()).toMatchObject({ completed: 3, waiting: 8 }); // one token, not eight late ones
   while (call.queueSize > 0) {
@@ -192,11 +192,12 @@ it('holds no permit of a shared semaphore for calls that wait for tokens', async
 
 /** A semaphore whose requests a test answers. */
 function answeredSemaphore() {
-  const requests: (ReturnType<typeof gate<Permit>> & { readonly signal: AbortSignal })[] = [];
+  const requests: (ReturnType<typeof withResolvers<Permit>> & { readonly signal: AbortSignal })[] =
+    [];
   const acquire = (_: number, { signal }: { readonly signal: AbortSignal }) => {
-    const request = { ...gate<Permit>(), signal };
+    const request = { ...withResolvers<Permit>(), signal };
     requests.push(request);
-    return request.opened;
+    return request.promise;
   };
   const semaphore = { clock: ManualClock.create(), tryAcquire: () => undefined, acquire };
   return { requests, semaphore };
@@ -206,7 +207,7 @@ it('fails the first call if the semaphore fails, and asks it for the next', asyn
   const { requests, semaphore } = answeredSemaphore();
   const call = throttled((n: number) => n, { semaphore });
   const calls = [call(1), call(2)];
-  requests[0]?.fail(new Error('lost'));
+  requests[0]?.reject(new Error('lost'));
   await expect(calls[0]).rejects.toThrow('lost');
   expect(requests).toHaveLength(2);
   expect(call.queueSize).toBe(1);
@@ -226,7 +227,7 @@ it.each([
     });
     const waiting = call(1);
     const release = vi.fn();
-    requests[0]?.open({ release } as unknown as Permit);
+    requests[0]?.resolve({ release } as unknown as Permit);
     stop.abort('too late');
     if (started > 0) expect(await call(2)).toBe(2);
     await expect(waiting).rejects.toBe('too late');
@@ -330,4 +331,34 @@ it('starts a key at least once in as many starts as keys waited at its last one'
       }
     }),
   );
+});
+
+it('does not spin while the clock reads less than the instant of a sleep that has ended', async () => {
+  const manual = ManualClock.create();
+  let lagUs = 0;
+  let looks = 0;
+  const clock = {
+    name: 'manual',
+    handle: manual.handle,
+    sleepSync: manual.sleepSync.bind(manual),
+    sleep: manual.sleep.bind(manual),
+    now: () => {
+      looks++;
+      return manual.now() - lagUs;
+    },
+  };
+  const limiter = TokenBucket.create({ rate: 100, burst: 1, clock });
+  const call = throttled((n: number) => n, { limiter });
+  await call(0);
+  const calls = [call(1), call(2)];
+  await settled(4);
+  lagUs = 3000;
+  manual.advance(10);
+  looks = 0;
+  await settled(4);
+  await settled(4);
+  expect(looks).toBeLessThan(100);
+  expect(call.queueSize).toBe(1); // the token was due when the sleep ended
+  manual.advance(20);
+  await Promise.all(calls);
 });

@@ -11,7 +11,7 @@ import {
 } from '../../src/index.ts';
 import { throttled } from '../../src/throttle.ts';
 import { bucketOf } from '../support/manual-bucket.ts';
-import { gate, settled, until } from '../support/settled.ts';
+import { settled, until, withResolvers } from '../support/settled.ts';
 
 const TIMEOUT = { name: 'RateLimitError', code: 'ERR_RATE_LIMIT_TIMEOUT' };
 
@@ -291,22 +291,22 @@ it.each([
 ])(
   'fails the first call if a limiter that cannot reserve fails (%s), and asks it for the next',
   async (lost, timeoutMs, outcome) => {
-    const waits: ReturnType<typeof gate<void>>[] = [];
+    const waits: ReturnType<typeof withResolvers<void>>[] = [];
     const limiter = {
       clock: ManualClock.create(),
       tryConsume: () => false,
       wait: () => {
-        const wait = gate();
+        const wait = withResolvers();
         waits.push(wait);
-        return wait.opened;
+        return wait.promise;
       },
     };
     const call = throttled((n: number) => n, { limiter, ...(timeoutMs && { timeoutMs }) });
     const calls = [call(1), call(2)];
-    waits[0]?.fail(lost);
+    waits[0]?.reject(lost);
     await expect(calls[0]).rejects.toThrow('lost');
     expect(waits).toHaveLength(2);
-    waits[1]?.open();
+    waits[1]?.resolve();
     expect(await calls[1]).toBe(2);
     expect(call.stats()).toMatchObject({ [outcome]: 1, completed: 1, waiting: 0 });
   },
@@ -333,13 +333,13 @@ it('rejects calls that the limiter can never admit', async () => {
 it('runs as many calls at once as there are permits, and takes no token that is there before its permit', async () => {
   const { clock, limiter } = bucketOf(1000, 5);
   const semaphore = Semaphore.create({ permits: 2, clock });
-  const gates = [gate(), gate(), gate()];
-  const call = throttled((n: number) => gates[n]?.opened, { limiter, semaphore });
+  const answers = [withResolvers(), withResolvers(), withResolvers()];
+  const call = throttled((n: number) => answers[n]?.promise, { limiter, semaphore });
   const calls = [0, 1, 2].map((n) => call(n));
   await settled();
   expect([semaphore.inUse(), limiter.available()]).toEqual([2, 3]); // the third took no token
   expect(call.stats()).toMatchObject({ running: 2, waiting: 1 });
-  gates[0]?.open();
+  answers[0]?.resolve();
   await calls[0];
   await until(() => call.stats().running === 2);
   expect([semaphore.inUse(), limiter.available()]).toEqual([2, 2]);
@@ -347,11 +347,11 @@ it('runs as many calls at once as there are permits, and takes no token that is 
   const drained = call.drain().then(() => {
     isDrained = true;
   });
-  gates[1]?.open();
+  answers[1]?.resolve();
   await calls[1];
   await settled();
   expect(isDrained).toBe(false); // one runs
-  gates[2]?.open();
+  answers[2]?.resolve();
   await drained;
   expect(semaphore.inUse()).toBe(0);
 });

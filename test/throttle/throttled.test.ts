@@ -12,7 +12,7 @@ import {
 } from '../../src/index.ts';
 import { throttled } from '../../src/throttle.ts';
 import { bucketOf } from '../support/manual-bucket.ts';
-import { gate, settled } from '../support/settled.ts';
+import { settled, withResolvers } from '../support/settled.ts';
 import { watched } from '../support/watched.ts';
 
 const TIMEOUT = { name: 'RateLimitError', code: 'ERR_RATE_LIMIT_TIMEOUT' };
@@ -258,10 +258,10 @@ it('drains though the rest of many due calls is aborted between two looks', asyn
   const { clock, limiter } = bucketOf(1000, 600);
   limiter.consumeOrDrain(600);
   const stop = new AbortController();
-  const { opened, open } = gate();
+  const { promise, resolve } = withResolvers();
   const work = () => {
     process.nextTick(() => stop.abort('enough'));
-    return opened;
+    return promise;
   };
   const call = throttled(work, { limiter, signal: stop.signal });
   const ends = Promise.allSettled(Array.from({ length: 600 }, () => call()));
@@ -269,7 +269,7 @@ it('drains though the rest of many due calls is aborted between two looks', asyn
   await settled();
   expect(call.stats()).toMatchObject({ running: 256, aborted: 344 });
   const drained = call.drain();
-  open();
+  resolve();
   await ends;
   await drained;
 });

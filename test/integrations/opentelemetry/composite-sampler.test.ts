@@ -340,7 +340,5 @@ test('writes nothing where there is nothing to say', () => {
 test('leaves out whole members of an entry that would be too long', () => {
   const entry = textOf({ th: '8', rest: [`a:${'x'.repeat(240)}`, 'b:123456789'] });
   expect(entry).toBe(`th:8;a:${'x'.repeat(240)}`);
-  expect(readState(createTraceState(`ot=${'y'.repeat(257)}`))).toEqual({
-    ...{ thresholds: 0, rest: [] },
-  });
+  expect(readState(createTraceState(`ot=${'y'.repeat(257)}`))).toEqual({ thresholds: 0, rest: [] });
 });
