@@ -104,7 +104,7 @@ async function run({ short, report, rounds, only }: Options): Promise<void> {
   const length = short ? SHORT : FULL;
   const settings: Settings = { ...length, rounds: rounds ?? length.rounds };
   const command = ['npm run bench --', ...process.argv.slice(2)].join(' ');
-  const machine = describeMachine();
+  const machine = await describeMachine();
   console.log(machine);
   if (short) console.log('Short run: it checks that the bench works; its figures mean nothing.');
   const aims: AimRow[] = [];

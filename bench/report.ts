@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { cpus, loadavg } from 'node:os';
+import { type CpuInfo, cpus } from 'node:os';
+import { setTimeout } from 'node:timers/promises';
 import { markdownTable } from 'markdown-table';
 
 /** An aim and its measurement. A missed aim fails nothing. */
@@ -107,17 +108,24 @@ export function writeChapter(
   for (const { name, svg } of pictures) writeFileSync(new URL(`${name}.svg`, IMAGES), svg);
 }
 
-/** Above this load, other programs may distort the figures. */
-const BUSY_LOAD = 0.5;
+/** Above this share of busy processor time, other programs may distort the figures. */
+const BUSY_SHARE = 0.1;
+/** The build just before raises the load average for minutes, so this looks for itself. */
+const LOOK_MS = 3000;
 
-/** Describes the machine and its load before the measurements. */
-export function describeMachine(): string {
+/** Describes the machine, and what else it does before the measurements. */
+export async function describeMachine(): Promise<string> {
+  const idleMs = (at: CpuInfo[]) => at.reduce((sum, { times }) => sum + times.idle, 0);
+  const [began, before] = [performance.now(), cpus()];
+  await setTimeout(LOOK_MS);
   const processors = cpus();
-  const [load = 0] = loadavg();
+  const available = (performance.now() - began) * processors.length;
+  const busy = Math.max(0, 1 - (idleMs(processors) - idleMs(before)) / available);
   const machine =
     `Node.js ${process.version}, V8 ${process.versions.v8}, ${process.platform} ${process.arch}, ` +
-    `${processors.length} processors (${processors[0]?.model ?? 'unknown'}), load ${load.toFixed(2)}, ` +
+    `${processors.length} processors (${processors[0]?.model ?? 'unknown'}), ` +
+    `${(100 * busy).toFixed(1)} % of their time taken by other programs, ` +
     `${new Date().toISOString().slice(0, 10)}.`;
   const warning = ' The machine was busy: trust the ratios, not the times.';
-  return load > BUSY_LOAD ? machine + warning : machine;
+  return busy > BUSY_SHARE ? machine + warning : machine;
 }
