@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { CallOutcome } from '../../limiters/adaptation.ts';
 import type { LimitedSemaphore } from '../../limiters/limited-semaphore.ts';
@@ -55,11 +56,12 @@ export function outcomeOfResponse(status: number | undefined): CallOutcome {
 /** A response of node:http or node:http2, whose types differ. */
 type AnyResponse = Pick<ServerResponse, 'statusCode' | 'once'> & {
   readonly destroyed?: boolean;
+  readonly writableEnded?: boolean;
   readonly writableFinished?: boolean;
   /** Null while earlier responses of a pipelined connection have not ended. */
   readonly socket?: object | null;
   /** Of node:http2. */
-  readonly stream?: { readonly aborted: boolean; readonly destroyed: boolean };
+  readonly stream?: Pick<ServerHttp2Stream, 'closed' | 'destroyed' | 'once'>;
 };
 
 /** What to call when a connection closes, of responses that do not have it yet. */
@@ -88,18 +90,24 @@ export function untilEnd(
 ): void {
   let isOver = false;
   let cancel: (() => void) | undefined;
+  const { stream } = response;
+  // The stream of a response to HEAD has finished from the start, before the response has ended.
+  const isWritten = () => response.writableEnded === true && response.writableFinished === true;
   const end = (isWhole: boolean) => {
     if (isOver) return;
     isOver = true;
     cancel?.();
-    // http2 emits `finish` for streams that were reset, too.
-    ended(isWhole && response.stream?.aborted !== true ? response.statusCode : undefined);
+    ended(isWhole ? response.statusCode : undefined);
   };
-  response.once('finish', () => end(true));
+  response.once('finish', () => end(stream === undefined || isWritten()));
   response.once('close', () => end(false));
+  // http2 emits `finish` for streams that were reset, too; nothing but `close` of the stream for a
+  // HEAD; and only `end` if a client resets without an error what cannot be written.
+  stream?.once('close', () => end(isWritten()));
+  stream?.once('end', () => stream.closed && end(isWritten()));
   // No event comes after the end of a response, nor for one that never gets its connection.
-  if (response.writableFinished === true) end(true);
-  else if (response.destroyed === true || response.stream?.destroyed === true) end(false);
+  if (isWritten()) end(true);
+  else if (response.destroyed === true || stream?.destroyed === true) end(false);
   else if (response.socket === null && request.socket) {
     const socket = request.socket as Socket; // requests of Node.js have one
     if (socket.destroyed) end(false);

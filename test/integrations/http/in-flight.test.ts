@@ -1,6 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, request, type ServerResponse } from 'node:http';
-import { connect as connectHttp2, createServer as createHttp2 } from 'node:http2';
+import {
+  connect as connectHttp2,
+  createServer as createHttp2,
+  type Http2ServerResponse,
+} from 'node:http2';
 import { type AddressInfo, connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fastify from 'fastify';
@@ -295,32 +299,45 @@ test.each(['answered', 'closed'])('a response that was %s before keeps no permit
   expect([ends, semaphore.inUse()]).toEqual([[how === 'answered' ? 200 : undefined], 0]);
 });
 
-test('http2 streams that are reset are no responses', async () => {
-  const { semaphore, ends, limits } = observed(1);
-  const limited = nodeListener(limits as never, (request, response) => {
-    response.write('part');
-    if (request.url === '/whole') response.end();
-  });
-  const server = createHttp2((request, response) => limited(request as never, response as never));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const client = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  onTestFinished(() => {
-    client.close();
-    server.close();
-  });
-  for (const [path, status] of [
-    ['/whole', 200],
-    ['/held', undefined],
-  ] as const) {
-    const stream = client.request({ ':path': path });
-    await once(stream, 'data');
-    if (status === undefined) stream.close();
+test.each([
+  ['GET', 'ended', 5, undefined, 200],
+  ['GET', 'ended', 1_000_000, undefined, 200],
+  ['HEAD', 'ended', 5, undefined, 200],
+  ['HEAD', 'awaited', 0, 8, undefined],
+  ['GET', 'begun', 5, 0, undefined],
+  // More than a client that does not read lets come.
+  ['GET', 'begun', 1_000_000, 0, undefined],
+  ['GET', 'ended', 1_000_000, 0, undefined],
+  ['GET', 'ended', 1_000_000, 8, undefined],
+] as const)(
+  'http2: %s, %s with %i bytes, reset by %s',
+  async (method, how, bytes, code, status) => {
+    const { semaphore, ends, limits } = observed(1);
+    const server = createHttp2().listen(0, '127.0.0.1');
+    const begun = new Promise<Http2ServerResponse>((resolve) => {
+      const limited = nodeListener(limits, (_, response) => resolve(response as never));
+      server.on('request', limited as never);
+    });
+    await once(server, 'listening');
+    const client = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    const stream = client.request({ ':method': method });
+    const response = await begun;
+    onTestFinished(() => {
+      response.stream.destroy();
+      client.close();
+      server.close();
+    });
+    expect(semaphore.inUse()).toBe(1);
+    if (how !== 'awaited') {
+      response[how === 'ended' ? 'end' : 'write']('x'.repeat(bytes));
+      await once(stream, 'response');
+    }
+    if (code === undefined) stream.resume();
+    else stream.close(code);
     await areBack(semaphore);
-    expect(ends.at(-1)).toBe(status);
-  }
-  expect(ends).toHaveLength(2);
-});
+    expect(ends).toEqual([status]);
+  },
+);
 
 test('fastify returns the permit of an injected request', async () => {
   const { semaphore, ends, limits } = observed(1);
