@@ -243,6 +243,21 @@ it('exports the limiters of a region that keep counts, also later ones', async (
   expect(() => metrics.addRegion({} as never)).toThrow(/region must have a method limiters/);
 });
 
+it('adding a region exports all of its limiters, whatever was removed before', async () => {
+  const { register, metrics, clock } = scene();
+  const counted = (burst: number) => TokenBucket.create({ rate: 1, burst, clock, stats: true });
+  metrics.add('orders', counted(5));
+  metrics.remove('orders');
+  const region = { limiters: () => [{ name: 'orders', limiter: counted(7) }] };
+  const line = 'zerotime_burst_tokens{limiter="orders"} 7';
+  for (let time = 0; time < 2; time++) {
+    metrics.addRegion(region);
+    expect(await scraped(register)).toContain(line);
+    metrics.remove('orders');
+    expect(await scraped(register)).not.toContain(line);
+  }
+});
+
 it('a region that fails later does not hide the other limiters', async () => {
   const { register, metrics } = scene();
   let error: Error | undefined;

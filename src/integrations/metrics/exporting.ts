@@ -24,9 +24,8 @@ export interface LimiterRegion {
 /** The part that all `LimiterMetrics` share: which limiters they export, by name. */
 export abstract class Exporting {
   readonly #limiters = new Map<string, MeasuredLimiter>();
-  readonly #regions: LimiterRegion[] = [];
-  /** Removed limiters of regions. */
-  readonly #removed = new Set<string>();
+  /** The names that were removed since the region was added. */
+  readonly #regions = new Map<LimiterRegion, Set<string>>();
 
   /**
    * Exports a limiter under this name until {@link remove} is called. A bucket on a server exports
@@ -68,8 +67,9 @@ export abstract class Exporting {
     if (typeof region?.limiters !== 'function') {
       throw new TypeError(`region must have a method limiters, got ${shown(region)}`);
     }
-    this.#regions.push(region);
-    this.#findLimiters(region);
+    const removed = new Set<string>();
+    this.#regions.set(region, removed);
+    this.#findLimiters(region, removed);
   }
 
   /**
@@ -78,15 +78,15 @@ export abstract class Exporting {
    */
   remove(name: string): boolean {
     const isKnown = this.#limiters.delete(name);
-    if (isKnown) this.#removed.add(name);
+    if (isKnown) for (const removed of this.#regions.values()) removed.add(name);
     return isKnown;
   }
 
   /** Reads each limiter once, including new ones of regions. @internal */
   protected readAll(): ReadonlyMap<string, Reading> {
-    for (const region of this.#regions) {
+    for (const [region, removed] of this.#regions) {
       try {
-        this.#findLimiters(region);
+        this.#findLimiters(region, removed);
       } catch {
         // A damaged region lists no new limiters. All known ones are still read.
       }
@@ -94,9 +94,9 @@ export abstract class Exporting {
     return new Map([...this.#limiters].map(([name, limiter]) => [name, safeReadingOf(limiter)]));
   }
 
-  #findLimiters(region: LimiterRegion): void {
+  #findLimiters(region: LimiterRegion, removed: ReadonlySet<string>): void {
     for (const { name, limiter } of region.limiters()) {
-      const isNew = !this.#limiters.has(name) && !this.#removed.has(name);
+      const isNew = !this.#limiters.has(name) && !removed.has(name);
       if (isNew && isMeasured(limiter)) this.#limiters.set(name, limiter);
     }
   }
