@@ -200,16 +200,20 @@ export class Dispatcher<Job> {
 
   /** Fails the next call, because the limiter or the semaphore refused it. */
   #failNext(reason: unknown): void {
-    const outcome = outcomeOf(reason);
-    if (outcome === 'timedOut' && this.#neededUs < Number.POSITIVE_INFINITY) {
+    if (outcomeOf(reason) === 'timedOut' && this.#neededUs < Number.POSITIVE_INFINITY) {
       // The token was awaited for one call, but others may have overtaken or outlived that.
       while (this.#expireNext(this.#neededUs));
-    } else {
-      const call = this.#waiting.take();
-      if (call === undefined) return;
-      this.#runner.end(call, reason, outcome);
+    } else if (!this.#endNext(reason)) {
+      return;
     }
     this.#advance();
+  }
+
+  /** Ends the next call, which cannot start. Returns whether there was one. */
+  #endNext(reason: unknown): boolean {
+    const call = this.#waiting.take();
+    if (call !== undefined) this.#runner.end(call, reason, outcomeOf(reason));
+    return call !== undefined;
   }
 
   #planner(precision: Precision): Plan {
@@ -230,11 +234,19 @@ export class Dispatcher<Job> {
     });
   }
 
-  /**
-   * Starts or expires calls that are due, at most {@link WORK_PER_TURN} at one look. Returns their
-   * number plus one for the look.
-   */
+  /** Looks at the calls. Returns the number of calls plus one for the look. */
   #advance(atUs = Number.NEGATIVE_INFINITY): number {
+    try {
+      return this.#look(atUs);
+    } catch (error) {
+      // A clock of the user's: nothing can start without it.
+      this.endAll(error, 'failed');
+      return 1;
+    }
+  }
+
+  /** Starts or expires calls that are due, at most {@link WORK_PER_TURN} at one look. */
+  #look(atUs: number): number {
     let left = WORK_PER_TURN;
     this.#watch();
     // Read the clock first: tokens due by then stay due, whatever changes afterwards. If it reads
@@ -250,7 +262,13 @@ export class Dispatcher<Job> {
 
   /** Starts a call if a lane and a token are due. */
   #startNext(nowUs: number): boolean {
-    const lane = this.#waiting.length === 0 ? undefined : this.#admission.take(nowUs);
+    if (this.#waiting.length === 0) return false;
+    let lane: readonly [Lane] | undefined;
+    try {
+      lane = this.#admission.take(nowUs);
+    } catch (error) {
+      return this.#endNext(error);
+    }
     if (lane === undefined) return false;
     const call = this.#waiting.take();
     // A limiter or clock of the user's may have aborted the last call, or have started it.
@@ -279,11 +297,11 @@ export class Dispatcher<Job> {
       const isPromised = this.#admission.promise(nowUs, Math.max(0, neededUs - nowUs) / 1000);
       if (isPromised) this.#neededUs = neededUs;
       if (isPromised !== undefined) return isPromised;
-      if (last !== undefined) this.#waiting.remove(last);
-      this.#timeOut(last ?? this.#waiting.take());
+      // A limiter of the user's may have ended the last call meanwhile.
+      if (last === undefined) this.#timeOut(this.#waiting.take());
+      else if (this.#waiting.remove(last)) this.#timeOut(last);
     } catch (error) {
-      const call = this.#waiting.take();
-      if (call !== undefined) this.#runner.end(call, error, outcomeOf(error));
+      this.#endNext(error);
     }
     return true;
   }
