@@ -50,6 +50,8 @@ function ask({ url, headers, timeoutMs, maxBytes }: Polling): Promise<string> {
     request.on('socket', (socket) => socket.unref());
     request.on('error', reject);
     request.on('close', () => clearTimeout(timer));
+    // Without a listener, it would close without an error.
+    request.on('upgrade', () => fail('the server switched protocols'));
     request.on('response', (response) => {
       // Also emitted if the connection breaks.
       response.on('error', reject);

@@ -51,6 +51,11 @@ const broken: readonly [string, (response: ServerResponse) => void][] = [
       response.write(PROBABILISTIC.slice(0, 20), () => response.destroy());
     },
   ],
+  [
+    'another protocol',
+    ({ socket }) =>
+      socket?.end('HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: mine\r\n\r\n'),
+  ],
   ['too much', (response) => response.end(`${' '.repeat(2000)}${PROBABILISTIC}`)],
 ];
 const endless: readonly ((response: ServerResponse) => void)[] = [
