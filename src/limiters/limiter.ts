@@ -146,7 +146,8 @@ function isAsync(method: unknown): boolean {
   return Object.prototype.toString.call(method) === '[object AsyncFunction]';
 }
 
-function isPromise(answer: unknown): answer is PromiseLike<unknown> {
+/** Whether an answer is a promise, of any library. */
+export function isPromise(answer: unknown): answer is PromiseLike<unknown> {
   return typeof (answer as Partial<PromiseLike<unknown>> | null | undefined)?.then === 'function';
 }
 

@@ -2,7 +2,8 @@ import type { Known } from '../known-options.ts';
 import type { CallOutcome } from '../limiters/adaptation.ts';
 import { checkLimiter } from '../limiters/limiter.ts';
 import { checkOutcomeOf, outcomeOfError } from '../limiters/permit.ts';
-import { checkNumber, checkObject, checkSpanMs, shown } from '../options.ts';
+import { checkFunction, checkNumber, checkObject, checkSpanMs, shown } from '../options.ts';
+import type { Clock } from '../time/clock.ts';
 import type { DispatcherOptions } from './dispatcher.ts';
 import type { Key } from './fair-queue.ts';
 import type { PermitSource } from './lanes.ts';
@@ -68,12 +69,23 @@ export const QUEUE_OPTIONS: Known<QueueOptions & BoundOptions> = {
   onDelay: true,
 };
 
-function checkSemaphore(semaphore: PermitSource | undefined): PermitSource | undefined {
-  if (semaphore === undefined) return undefined;
-  if (typeof semaphore?.acquire === 'function' && typeof semaphore.tryAcquire === 'function') {
-    return semaphore;
+/**
+ * The clock of a limiter and a semaphore.
+ *
+ * @throws TypeError if there is neither, or the semaphore is none.
+ */
+export function clockOf(
+  limiter: { readonly clock: Clock } | undefined,
+  semaphore: PermitSource | undefined,
+): Clock {
+  const isSemaphore =
+    typeof semaphore?.acquire === 'function' && typeof semaphore.tryAcquire === 'function';
+  if (semaphore !== undefined && !isSemaphore) {
+    throw new TypeError(`semaphore must be a Semaphore, got ${shown(semaphore)}`);
   }
-  throw new TypeError(`semaphore must be a Semaphore, got ${shown(semaphore)}`);
+  const clock = limiter?.clock ?? semaphore?.clock;
+  if (clock === undefined) throw new TypeError('options must have a limiter or a semaphore');
+  return clock;
 }
 
 function checkWeights(given: Readonly<Record<string, number>>): (key: Key) => number {
@@ -96,19 +108,15 @@ export function checkBounds({
   timeoutMs = Number.POSITIVE_INFINITY,
   weights,
 }: QueueOptions<never> & BoundOptions): DispatcherOptions {
-  const checked = {
-    limiter: limiter === undefined ? undefined : checkLimiter(limiter, 'wait', 'tryConsume'),
-    semaphore: checkSemaphore(semaphore),
-  };
+  if (limiter !== undefined) checkLimiter(limiter, 'wait', 'tryConsume');
+  const clock = clockOf(limiter, semaphore);
   checkOutcomeOf(outcomeOf);
-  const clock = limiter?.clock ?? semaphore?.clock;
-  if (clock === undefined) throw new TypeError('options must have a limiter or a semaphore');
   if (maxQueue !== Number.POSITIVE_INFINITY) {
     checkNumber('maxQueue', maxQueue, { min: 0, integer: true });
   }
   checkSpanMs('timeoutMs', timeoutMs);
   const weightOf = weights === undefined ? () => 1 : checkWeights(weights);
-  return { ...checked, clock, maxQueue, timeoutMs, weightOf, outcomeOf };
+  return { limiter, semaphore, clock, maxQueue, timeoutMs, weightOf, outcomeOf };
 }
 
 /** The value of an option for each call. Values are checked when they are known. */
@@ -146,9 +154,7 @@ export function checkCalls<Args extends readonly unknown[]>({
   key,
   onDelay,
 }: QueueOptions<Args>): CallOptions<Args> {
-  if (onDelay !== undefined && typeof onDelay !== 'function') {
-    throw new TypeError(`onDelay must be a function, got ${shown(onDelay)}`);
-  }
+  if (onDelay !== undefined) checkFunction('onDelay', onDelay);
   return {
     priorityOf: perCall<Args, number>(priority, checkPriority),
     keyOf: perCall<Args, Key>(key, checkKey),

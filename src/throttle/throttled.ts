@@ -1,5 +1,5 @@
 import { checkOptions, joined, type Known } from '../known-options.ts';
-import { shown } from '../options.ts';
+import { checkFunction, shown } from '../options.ts';
 import { checkSignal, type ThrottleStats, throttleClosed, type Work } from './call.ts';
 import { Dispatcher } from './dispatcher.ts';
 import {
@@ -108,7 +108,7 @@ export function throttled<This, Args extends readonly unknown[], Result>(
   fn: (this: This, ...args: Args) => Result,
   options: ThrottledOptions<Args>,
 ): Throttled<This, Args, Result> {
-  if (typeof fn !== 'function') throw new TypeError(`fn must be a function, got ${shown(fn)}`);
+  checkFunction('fn', fn);
   checkOptions<ThrottledOptions<Args>>(options, OPTIONS);
   const bounds = checkBounds(options);
   const { priorityOf, keyOf, onDelay } = checkCalls(options);

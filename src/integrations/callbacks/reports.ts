@@ -1,4 +1,5 @@
 import process from 'node:process';
+import { isPromise } from '../../limiters/limiter.ts';
 import { shown } from '../../options.ts';
 
 /**
@@ -17,8 +18,8 @@ export class Reports {
   /** Calls a function. `failed` gets its error. */
   tell(call: () => unknown, failed = (error: unknown) => this.warn(error)): void {
     try {
-      const result = call() as Partial<PromiseLike<unknown>> | null | undefined;
-      if (typeof result?.then === 'function') result.then(undefined, failed);
+      const result = call();
+      if (isPromise(result)) result.then(undefined, failed);
     } catch (error) {
       failed(error);
     }

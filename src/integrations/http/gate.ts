@@ -1,4 +1,5 @@
 import { RateLimitError } from '../../errors.ts';
+import { isPromise } from '../../limiters/limiter.ts';
 import { drop, type Permit } from '../../limiters/permit.ts';
 import { checkDecision, type Decision } from '../../limiters/state.ts';
 import { shown } from '../../options.ts';
@@ -77,10 +78,6 @@ export type Ruling =
   | { readonly error: unknown };
 
 const PASSES: Ruling = { passes: {} };
-
-function isPromise<T extends object>(value: T | Promise<T>): value is Promise<T> {
-  return typeof (value as Partial<Promise<T>> | undefined)?.then === 'function';
-}
 
 /** Frameworks treat a falsy error as none. */
 function thrown(error: unknown): Ruling {

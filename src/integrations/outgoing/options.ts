@@ -10,6 +10,7 @@ import {
 import type { Semaphore } from '../../limiters/semaphore.ts';
 import { checkWait } from '../../limiters/waiting.ts';
 import { checkFlag, checkNumber, checkSpanMs, shown } from '../../options.ts';
+import { clockOf } from '../../throttle/options.ts';
 import type { Clock } from '../../time/clock.ts';
 
 /**
@@ -101,11 +102,7 @@ export function checkOutgoing<T extends OutgoingOptions>(options: T, known: Know
   } else if (limiter !== undefined && limiter.clock === undefined) {
     throw new TypeError(`limiter must be a limiter, got ${shown(limiter)}`); // it is on a server
   }
-  if (semaphore !== undefined && typeof semaphore?.tryAcquire !== 'function') {
-    throw new TypeError(`semaphore must be a Semaphore, got ${shown(semaphore)}`);
-  }
-  const clock = limiter?.clock ?? semaphore?.clock;
-  if (clock === undefined) throw new TypeError('options must have a limiter or a semaphore');
+  const clock = clockOf(limiter, semaphore);
   const { signal: _, ...wait } = checkWait({ timeoutMs, maxWaiting, strict } as WaitOptions);
   return {
     ...wait,
