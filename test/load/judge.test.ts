@@ -171,7 +171,7 @@ describe('gatesInForce', () => {
 });
 
 /** Requests of 10 ms, of which the client was late by, and waited for a connection for, so long. */
-function measured({ lateMs = 0.1, queuedMs = 0.1, count = 1_000 } = {}): FitnessOptions {
+function measured({ lateMs = 0.1, queuedMs = 0.1, count = 1_000 } = {}) {
   const tally = new Tally();
   for (let i = 0; i < count; i++) {
     tally.counters.succeeded += 1;
@@ -218,6 +218,19 @@ describe('fitnessOf', () => {
     tally.record('queued', 200);
     expect(fitnessOf({ ...measured(), tally }).limits).toEqual([{ kind: 'samples', count: 0 }]);
   });
+
+  it.each(['timed out', 'interrupted'])(
+    'names the connections that requests filled until they were %s, without a success',
+    (kind) => {
+      const options = measured({ lateMs: 0.1, queuedMs: 9 });
+      const { tally } = options;
+      Object.assign(tally.counters, { sent: 64, succeeded: 0 });
+      for (let i = 0; i < 33; i++) tally.countError(kind, 'no answer');
+      expect(fitnessOf(options).limits).toMatchObject([{ kind: 'connections', connections: 64 }]);
+      tally.counters.sent = 66;
+      expect(fitnessOf(options)).toMatchObject({ fit: true });
+    },
+  );
 
   it('gives p99 a range that the order statistics support', () => {
     const tally = new Tally();

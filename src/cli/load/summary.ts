@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { ArrivalsResult, DriveResult } from '../../load/judge/drive-result.ts';
 import type { Guarantee } from '../../load/judge/guarantee.ts';
+import { INTERRUPTED, TIMED_OUT, UNSENT } from '../../load/measure/errors.ts';
 import { sumsOf } from '../../load/measure/timeline.ts';
 import {
   countOf,
@@ -37,7 +38,7 @@ const SPARKLINE_WIDTH = 60;
 const SPARKLINE_LEGEND = 16;
 const NS_PER_MS = 1e6;
 /** Kinds of errors of requests and calls that did not end by themselves. */
-const WITHOUT_END: ReadonlySet<string> = new Set(['timed out', 'unsent', 'interrupted']);
+const WITHOUT_END: ReadonlySet<string> = new Set([TIMED_OUT, UNSENT, INTERRUPTED]);
 
 /** Renders the summary of a run for this many columns, at least 60. */
 export function renderSummary(

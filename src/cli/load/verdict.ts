@@ -1,5 +1,10 @@
 import type { DriveResult } from '../../load/judge/drive-result.ts';
-import { type FitnessLimit, type FitnessResult, MOST_OWN_SHARE } from '../../load/judge/fitness.ts';
+import {
+  type FitnessLimit,
+  type FitnessResult,
+  isUnanswered,
+  MOST_OWN_SHARE,
+} from '../../load/judge/fitness.ts';
 import { DEFAULT_MIN_RATE, type Gate, gateText, rateVerdict } from '../../load/judge/gates.ts';
 import {
   countOf,
@@ -81,12 +86,15 @@ export function isRateMet(result: DriveResult): boolean {
 
 /** Names the bottleneck. The target is named only if the client had time left. */
 function shortfallCause(result: DriveResult): string {
-  const { fitness, threads, admitted, calls } = result;
+  const { fitness, threads, admitted, calls, errors } = result;
   if (threads.some(({ crash }) => crash !== null)) return ', because a thread crashed';
   const isAtLimit = (wanted: FitnessLimit['kind']) =>
     fitness?.limits.some(({ kind }) => kind === wanted);
   if (isAtLimit('event loop')) return ', limited by this client';
-  if (isAtLimit('processors')) return ', limited by this client and other work on the machine';
+  const isWaiting = isAtLimit('connections') && isUnanswered(calls, errors);
+  if (isAtLimit('processors') && !isWaiting) {
+    return ', limited by this client and other work on the machine';
+  }
   if (admitted === calls.sent) return ', because this client was late';
   return nounOf(result) === 'requests'
     ? ', limited by the target or --connections'

@@ -1,6 +1,6 @@
-import type { Failure } from '../measure/errors.ts';
+import { type Failure, INTERRUPTED, TIMED_OUT } from '../measure/errors.ts';
 import type { CallCounts } from '../measure/tally.ts';
-import { INTERRUPTED, STOPPED, STOPPED_MS } from '../send/queued-work.ts';
+import { STOPPED, STOPPED_MS } from '../send/queued-work.ts';
 import { CallInFlight, type TaskModule } from '../task/task.ts';
 import { failureOf, isThenable } from '../task/task-module.ts';
 
@@ -208,7 +208,7 @@ export class CallLoop {
     if (longestUs > 0) onSample(longestUs, 1);
     if (others > 0) onSample(batch.us - longestUs, others);
     if (longestUs >= timeoutMs * 1_000) {
-      this.#fail({ kind: 'timed out', example: this.#tooLong });
+      this.#fail({ kind: TIMED_OUT, example: this.#tooLong });
     } else if (failure !== undefined) this.#fail(failure);
   }
 
@@ -313,7 +313,7 @@ export class CallLoop {
         // The hanging task may still hold the old object.
         if (lane.call === this.#call) this.#call = new CallInFlight(this.#options.thread);
         const [kind, example, name] = isOverdue
-          ? ['timed out', this.#tooLong, 'TimeoutError']
+          ? [TIMED_OUT, this.#tooLong, 'TimeoutError']
           : [INTERRUPTED, STOPPED, 'AbortError'];
         const batch = { us: nowUs - lane.fromUs, calls: lane.ended + 1 };
         this.#sample(lane.pace, batch, { kind, example });

@@ -1,6 +1,7 @@
 import type { Histogram } from 'hdr-histogram-js';
+import { type DriveError, INTERRUPTED, TIMED_OUT } from '../measure/errors.ts';
 import { MOST_BUSY, type ProcessorUse } from '../measure/gauges.ts';
-import type { Tally } from '../measure/tally.ts';
+import type { CallCounts, Tally } from '../measure/tally.ts';
 import { type ConfidenceRange, percentileInterval } from './interval.ts';
 
 /** The largest share of the p99 latency that the client itself may cause. */
@@ -84,12 +85,21 @@ export interface FitnessResult {
 }
 
 export interface FitnessOptions {
-  readonly tally: Pick<Tally, 'counters' | 'histograms'>;
+  readonly tally: Pick<Tally, 'counters' | 'errors' | 'histograms'>;
   /** The threads in which requests or calls waited for others to end. */
   readonly full: FullThreads;
   /** Per thread: the share of the time for which its event loop was busy. */
   readonly loops: readonly number[];
   readonly processors: ProcessorUse;
+}
+
+/**
+ * Whether most requests or calls that were made filled their room until they were cut: nothing but
+ * the target could have made room for others.
+ */
+export function isUnanswered({ sent }: CallCounts, errors: Iterable<DriveError>): boolean {
+  const cut = [...errors].filter(({ kind }) => kind === TIMED_OUT || kind === INTERRUPTED);
+  return cut.reduce((sum, { count }) => sum + count, 0) > sent / 2;
 }
 
 /** Decides whether the run measured the target or the client. */
@@ -101,9 +111,10 @@ export function fitnessOf({ tally, full, loops, processors }: FitnessOptions): F
   const busiestLoop = Math.max(0, ...loops);
   const p99Ms = intervalOf(latency);
   const limits: FitnessLimit[] = [];
-  // If all requests failed, their latency says nothing about the target.
-  const mostMs =
-    tally.counters.succeeded === 0 ? Number.POSITIVE_INFINITY : MOST_OWN_SHARE * latencyMs;
+  const isMeasured =
+    tally.counters.succeeded > 0 || isUnanswered(tally.counters, tally.errors.values());
+  // The latency of refused requests says nothing about the target.
+  const mostMs = isMeasured ? MOST_OWN_SHARE * latencyMs : Number.POSITIVE_INFINITY;
   if (lateMs > mostMs) limits.push({ kind: 'lateness', lateMs, latencyMs });
   if (queuedMs > mostMs && full.threads > 0) {
     limits.push({ kind: 'connections', queuedMs, latencyMs, ...full });

@@ -1,3 +1,10 @@
+/** A request or call that took longer than its timeout. */
+export const TIMED_OUT = 'timed out';
+/** One that was due and never started. */
+export const UNSENT = 'unsent';
+/** One that was cut because the run was stopped. */
+export const INTERRUPTED = 'interrupted';
+
 /** The kinds of requests' errors, as shown to the user. */
 const KIND_OF_CODE = new Map([
   ['ECONNREFUSED', 'connection refused'],
@@ -11,7 +18,7 @@ const KIND_OF_CODE = new Map([
   ['ERR_HTTP2_STREAM_ERROR', 'connection reset'],
   // The server sent something other than HTTP/2.
   ['ERR_HTTP2_ERROR', 'bad response'],
-  ['ETIMEDOUT', 'timed out'],
+  ['ETIMEDOUT', TIMED_OUT],
   ['ENOTFOUND', 'host not found'],
   ['EAI_AGAIN', 'host not found'],
   ['EHOSTUNREACH', 'host unreachable'],

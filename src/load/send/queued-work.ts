@@ -1,4 +1,4 @@
-import { errorKind, type Failure } from '../measure/errors.ts';
+import { errorKind, type Failure, INTERRUPTED, TIMED_OUT, UNSENT } from '../measure/errors.ts';
 import { MOST_BUSY, type UseGauge } from '../measure/gauges.ts';
 import type { Tally } from '../measure/tally.ts';
 import type { Abandon, Carrier, Carriers, Exchange, Outcome } from './carrier.ts';
@@ -17,8 +17,6 @@ export interface WorkOptions {
   readonly isOver: (nowUs: number) => boolean;
 }
 
-/** The kind of error of requests or calls that are cut because the run is stopped. */
-export const INTERRUPTED = 'interrupted';
 /** How long a run that is stopped waits for requests or calls in flight. */
 export const STOPPED_MS = 1_000;
 /** Why those that take longer are ended. */
@@ -182,7 +180,7 @@ export class QueuedWork {
 
   #drop({ dueUs, queuedUs }: Queued, nowUs: number): void {
     const tally = this.#options.tallyOf(dueUs);
-    tally.countError('unsent', this.#carriers.noRoom, dueUs);
+    tally.countError(UNSENT, this.#carriers.noRoom, dueUs);
     tally.record('queued', nowUs - queuedUs);
     tally.recordLatency(dueUs, nowUs - dueUs);
   }
@@ -201,7 +199,7 @@ export class QueuedWork {
 
   get #timedOut(): Failure {
     const example = `${this.#carriers.tooLong} ${this.#options.timeoutMs} ms`;
-    return { kind: 'timed out', example };
+    return { kind: TIMED_OUT, example };
   }
 
   /** Ends one that is counted already. */

@@ -173,6 +173,14 @@ function lines(change: Change): string[] {
 
 const limited = (...limits: FitnessLimit[]) => ({ fitness: { ...fitness, fit: false, limits } });
 const LOOP: FitnessLimit = { kind: 'event loop', busy: 0.99 };
+const PROCESSORS: FitnessLimit = { kind: 'processors', machine: 1, own: 0.2 };
+const FULL: FitnessLimit = {
+  kind: 'connections',
+  queuedMs: 5,
+  latencyMs: 10,
+  connections: 64,
+  threads: 2,
+};
 const MISSED = { sent: 500 };
 
 /** The outcomes of requests without a success. */
@@ -196,7 +204,17 @@ describe('the verdict', () => {
     ],
     [
       'processors at their limit',
-      { ...MISSED, ...limited({ kind: 'processors', machine: 1, own: 0.2 }) },
+      { ...MISSED, ...limited(PROCESSORS) },
+      '- rate missed: 500/s of 2,000/s, limited by this client and other work on the machine',
+    ],
+    [
+      'a target that answers nothing, at whatever limit the processors are',
+      { tally: failed(500), ...MISSED, ...limited(FULL, PROCESSORS) },
+      '- rate missed: 500/s of 2,000/s, limited by the target or --connections',
+    ],
+    [
+      'processors at their limit that may have kept connections busy',
+      { ...MISSED, ...limited(FULL, PROCESSORS) },
       '- rate missed: 500/s of 2,000/s, limited by this client and other work on the machine',
     ],
     [
@@ -257,7 +275,7 @@ describe('the verdict', () => {
   it('says by how much a client was unfit', () => {
     const change = limited(
       { kind: 'lateness', lateMs: 3, latencyMs: 10 },
-      { kind: 'connections', queuedMs: 5, latencyMs: 10, connections: 64, threads: 2 },
+      FULL,
       LOOP,
       { kind: 'processors', machine: 0.97, own: 0.4 },
       { kind: 'samples', count: 12 },
