@@ -258,6 +258,21 @@ test('reading takes at most a twentieth of the time, however long and often it i
   }
 });
 
+test('charts have a sample a second, however often limits are changed', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
+  const { served, api, request } = await started(TOKEN);
+  const { history } = served;
+  history.start();
+  vi.advanceTimersByTime(400);
+  for (let rate = 1; rate <= 5; rate++)
+    await served.change({ ...request, changes: `rate=${rate}` });
+  expect(api.rate).toBe(5);
+  expect(history.regions()[0]?.view.limiters[0]?.limit).toBe('rate 5, burst 100');
+  vi.advanceTimersByTime(1700);
+  const atMs = history.since(0).map((sample) => sample.atMs);
+  expect(atMs.map((one) => one - (atMs[0] ?? 0))).toEqual([0, 1000, 2000]);
+});
+
 test('a port that is taken, or is none, ends the command', async () => {
   const { region, served } = await started();
   const taken = await host('serve', region.path, '--port', `${served.port}`);

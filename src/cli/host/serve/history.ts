@@ -23,6 +23,7 @@ export class History {
 
   /** Starts reading. Throws no error of a region. */
   start(): void {
+    this.refresh();
     this.#sample();
     this.#timer = setTimeout(() => this.start(), this.#restMs);
   }
@@ -31,11 +32,15 @@ export class History {
     return Math.max(EVERY_MS, COST_FACTOR * this.#costMs);
   }
 
-  #sample(): void {
+  /** Reads all regions again, as after a change. Adds no sample: charts have one a second. */
+  refresh(): void {
     const startMs = performance.now();
     this.#read = this.#regions.map((region) => region.read());
     this.#readAtMs = performance.now();
     this.#costMs = this.#readAtMs - startMs;
+  }
+
+  #sample(): void {
     const points = Object.fromEntries(
       this.#read.map(({ view, limiters }) => [
         view.path,
@@ -50,13 +55,8 @@ export class History {
 
   /** The regions as they were at most a second ago, or longer if it takes long to read them. */
   regions(): readonly ReadRegion[] {
-    if (performance.now() - this.#readAtMs > this.#restMs) this.#sample();
+    if (performance.now() - this.#readAtMs > this.#restMs) this.refresh();
     return this.#read;
-  }
-
-  /** Reads all regions again, after a change. */
-  refresh(): void {
-    this.#sample();
   }
 
   /** The samples after an instant. */
