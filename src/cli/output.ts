@@ -1,4 +1,16 @@
-import { constants, lstatSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import {
+  chmodSync,
+  chownSync,
+  constants,
+  lstatSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Writable } from 'node:stream';
 import type { Command } from 'commander';
@@ -117,14 +129,40 @@ export function writeFiles(outputs: Outputs, texts: Texts): boolean {
   return areWritten;
 }
 
-/** Writes a file. If that fails, as on a full disk, leaves no part of a new one. */
+/** Errors that mean that no new file may take the place of this one, with its owner. */
+const MUST_STAY = new Set(['EACCES', 'EPERM', 'EROFS', 'EBUSY']);
+/** Paths of open files, such as /dev/stdout. Others have them open: they cannot be replaced. */
+const DESCRIPTOR = /^\/(dev\/(fd|std)|proc\/)/;
+
+/** Writes a file. If that fails, as on a full disk, leaves what was there. */
 function writeWhole(path: string, text: string): void {
-  // A link that leads nowhere is not new.
+  const old = statSync(path, { throwIfNoEntry: false });
   const isNew = lstatSync(path, { throwIfNoEntry: false }) === undefined;
-  try {
+  const isAlone = old?.isFile() && old.nlink === 1 && !DESCRIPTOR.test(path);
+  if (!isNew && !isAlone) {
     writeFileSync(path, text);
+    return;
+  }
+  try {
+    replace(isNew ? path : realpathSync(path), text, old);
   } catch (error) {
-    if (isNew) rmSync(path, { force: true });
+    if (isNew || !MUST_STAY.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    writeFileSync(path, text);
+  }
+}
+
+/** Writes a file beside `path` that takes its place. */
+function replace(path: string, text: string, old?: Stats): void {
+  const beside = join(dirname(path), `.zerotime-${randomUUID()}.tmp`);
+  try {
+    writeFileSync(beside, text, { flag: 'wx' });
+    if (old !== undefined) {
+      chownSync(beside, old.uid, old.gid);
+      chmodSync(beside, old.mode & 0o777);
+    }
+    renameSync(beside, path);
+  } catch (error) {
+    rmSync(beside, { force: true });
     throw error;
   }
 }

@@ -1,15 +1,24 @@
+import { execFileSync } from 'node:child_process';
 import {
+  chmodSync,
+  closeSync,
   existsSync,
+  linkSync,
   mkdtempSync,
+  openSync,
+  readdirSync,
   readFileSync,
   readlinkSync,
+  readSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { join, relative } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { folderOfFile, written } from '../support/folders.ts';
+import { writeFiles } from '../../src/cli/output.ts';
+import { folderOfFile, folderOfTest, written } from '../support/folders.ts';
 import { expectError, runInProcess } from './support/run-in-process.ts';
 
 const folder = folderOfFile();
@@ -74,6 +83,55 @@ test('a link that leads nowhere stays, if nothing can be written through it', as
   expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining('ENOENT') });
   expect(readlinkSync(link)).toBe(join(folder, 'no', 'such'));
 });
+
+test('a file that is replaced keeps its mode, its links and its place', async () => {
+  const own = folderOfTest();
+  const [file, twin, link] = [written(own, 'file', 'old'), join(own, 'twin'), join(own, 'link')];
+  chmodSync(file, 0o606);
+  symlinkSync('file', link);
+  const simulated = (path: string) => runInProcess([...SIMULATE, '-f', LOG, '--json', path]);
+  expect((await simulated(link)).code).toBe(0);
+  expect(readlinkSync(link)).toBe('file');
+  expect(JSON.parse(readFileSync(file, 'utf8'))).toHaveProperty('limiters');
+  expect(statSync(file).mode & 0o777).toBe(0o606);
+  // With another name, it is the same file for both.
+  linkSync(file, twin);
+  writeFileSync(file, 'old');
+  expect((await simulated(twin)).code).toBe(0);
+  expect(JSON.parse(readFileSync(file, 'utf8'))).toHaveProperty('limiters');
+  expect(readdirSync(own)).toEqual(['file', 'link', 'twin']);
+});
+
+test.skipIf(process.platform !== 'linux')(
+  'a file that is open is written, and so is a pipe',
+  () => {
+    const own = folderOfTest();
+    const [file, pipe] = [join(own, 'file'), join(own, 'pipe')];
+    const opened = openSync(file, 'w+');
+    expect(writeFiles({ json: `/proc/self/fd/${opened}` }, { json: () => 'one' })).toBe(true);
+    expect(readFileSync(opened, 'utf8')).toBe('one');
+    closeSync(opened);
+    execFileSync('mkfifo', [pipe]);
+    const both = openSync(pipe, 'r+');
+    expect(writeFiles({ json: pipe }, { json: () => 'two' })).toBe(true);
+    const read = Buffer.alloc(9);
+    expect(read.toString('utf8', 0, readSync(both, read))).toBe('two');
+    closeSync(both);
+    expect(readdirSync(own)).toEqual(['file', 'pipe']);
+  },
+);
+
+test.skipIf(process.platform === 'win32' || process.getuid?.() === 0)(
+  'a file is written where its folder permits no new one',
+  () => {
+    const own = folderOfTest();
+    const file = written(own, 'file', 'old');
+    chmodSync(own, 0o555);
+    expect(writeFiles({ json: file }, { json: () => 'new' })).toBe(true);
+    expect(readFileSync(file, 'utf8')).toBe('new');
+    chmodSync(own, 0o755);
+  },
+);
 
 test('different files, devices and standard streams are fine', async () => {
   const some = [...SIMULATE, '-a', 'constant rate=1', '--json', '-', '--report', OUT];
