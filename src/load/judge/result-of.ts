@@ -1,3 +1,4 @@
+import { UNSENT } from '../measure/errors.ts';
 import { thisClient } from '../measure/machine.ts';
 import { type CallCounts, everySpan, type Tally } from '../measure/tally.ts';
 import { PER_MS, timesOf } from '../measure/times.ts';
@@ -150,7 +151,9 @@ function verdictOf(result: Omit<DriveResult, 'verdict'>): DriveVerdict {
   const reasons: string[] = [];
   if (guarantee?.held === false) reasons.push('more calls came due than the guarantee allows');
   if (calls.succeeded === 0) {
-    const [most] = errors.toSorted((a, b) => b.count - a.count);
+    // Those that were never sent had to wait for those that failed.
+    const sent = errors.filter(({ kind }) => kind !== UNSENT);
+    const [most = errors[0]] = sent.toSorted((a, b) => b.count - a.count);
     const why = most === undefined ? '' : `: ${most.kind}${most.example && `: ${most.example}`}`;
     reasons.push(`no call succeeded${why}`);
   }

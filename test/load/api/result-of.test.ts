@@ -52,6 +52,16 @@ it.each<[unknown, number | null]>([
   expect(dataBytesOf(data)).toBe(bytes);
 });
 
+it('the verdict names what kept requests from being sent, and that they were not only without it', () => {
+  const tally = new Tally();
+  const reason = () => resultOf({ tally }).verdict.reasons[0];
+  for (let i = 0; i < 9; i++) tally.countError('unsent', 'no connection was free');
+  expect(reason()).toBe('no call succeeded: unsent: no connection was free');
+  tally.countError('connection reset', 'ECONNRESET');
+  for (let i = 0; i < 2; i++) tally.countError('timed out', 'no answer');
+  expect(reason()).toBe('no call succeeded: timed out: no answer');
+});
+
 it('failures are counted by due time, each kind by itself', () => {
   const tally = new Tally(0);
   for (const dueUs of [0, 1_500, 1_600]) tally.countStatus(503, dueUs);
