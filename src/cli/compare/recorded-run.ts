@@ -59,6 +59,7 @@ const RESULT: Shape = {
   'latencyDesignEffects?': {
     ...{ p50: 'number', p90: 'number', p99: 'number', 'p99.9': 'number' },
   },
+  'fitness?': { limits: [{ kind: 'text' }] },
   'closed?': { rounds: [{ callsPerSecond: 'number' }] },
 };
 
@@ -69,7 +70,8 @@ function checkShape(path: string, value: unknown, shape: Shape): void {
   };
   if (shape === 'text') must(typeof value === 'string', 'text');
   else if (typeof shape === 'string') {
-    must(typeof value === 'number' || (shape === 'number?' && value == null), 'a number');
+    const isNone = shape === 'number?' && value == null;
+    must(isNone || (typeof value === 'number' && value >= 0), 'a number at least 0');
   } else if (Array.isArray(shape)) {
     must(Array.isArray(value), 'a list');
     for (const [at, one] of (value as unknown[]).entries()) {

@@ -309,6 +309,9 @@ describe('zerotime compare', () => {
     ['calls', 5],
     ['admittedPer100Ms', ['a']],
     ['elapsedMs', '5'],
+    ['calls', { sent: 5, succeeded: -1, failed: 6 }, 'calls.succeeded must be a number at least 0'],
+    ['fitness', { limits: 'x' }, 'fitness.limits must be a list'],
+    ['fitness', { limits: [null] }, 'fitness.limits.0 must be an object'],
     ['times', { latency: { hdrHistogram: 5 } }],
     ['times', { latency: { hdrHistogram: 'x' } }, 'times.latency.hdrHistogram must be'],
   ])('names the file whose %s is %j', async (name, value, rule = name) => {
