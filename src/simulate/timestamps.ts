@@ -96,12 +96,12 @@ function quoted(line: string): string {
 /**
  * Streams the arrivals of a file with one timestamp per line. The first arrival is at 0.
  *
- * With `spread`, timestamps of the same whole second are spread evenly over it. Otherwise they all
- * arrive at the same instant.
+ * With `spread`, timestamps of the same whole second are spread evenly over it, up to the first
+ * timestamp with a fraction. Otherwise they all arrive at the same instant.
  */
 export class TimestampFile {
   readonly #lines: AsyncIterable<string>;
-  readonly #spread: boolean;
+  #spread: boolean;
   readonly #readShare: () => number | undefined;
   #format: TimestampFormat | undefined;
   #startedUs: number | undefined;
@@ -163,6 +163,8 @@ export class TimestampFile {
       if (timestamp === undefined) continue;
       this.#startedUs ??= timestamp.us;
       const atUs = timestamp.us - this.#startedUs;
+      // Where others have fractions, a whole second is no rounded one.
+      if (!timestamp.isWholeSecond) this.#spread = false;
       const isSpread = this.#spread && timestamp.isWholeSecond;
       if (second !== undefined && !(isSpread && atUs === second)) {
         yield* this.#spreadOver(second, inSecond, endUs);
@@ -204,7 +206,7 @@ export class TimestampFile {
 
   *#spreadOver(fromUs: number, count: number, endUs: number): Generator<Float64Array> {
     for (let index = 0; index < count; index += 1) {
-      const atUs = fromUs + (index * SECOND_US) / count;
+      const atUs = fromUs + (this.#spread ? (index * SECOND_US) / count : 0);
       if (atUs < endUs) yield* this.#push(atUs);
     }
   }

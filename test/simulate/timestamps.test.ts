@@ -91,6 +91,14 @@ describe('a file of timestamps', () => {
     expect((await read(['971211336000', '971211336000'])).atMs).toEqual([0, 0]);
   });
 
+  it('takes whole seconds for exact as soon as a timestamp has a fraction', async () => {
+    const { atMs, counts } = await read(['10', '10', '10', '10.5', '11', '11', '10.9', '12', '12']);
+    expect(atMs).toEqual([0, 0, 0, 500, 1_000, 1_000, 1_000, 2_000, 2_000]);
+    expect(counts.late).toBe(1);
+    expect((await read(['10.5', '11', '11'])).atMs).toEqual([0, 500, 500]);
+    expect((await read(['10', '10', '11', '11.5'])).atMs).toEqual([0, 500, 1_000, 1_500]);
+  });
+
   it('counts lines without a timestamp of the first format, but not blank ones', async () => {
     const { atMs, counts } = await read(['', commonLog('36'), '2000-10-10T20:55:36Z', 'x', '']);
     expect(atMs).toEqual([0]);
