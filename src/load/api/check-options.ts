@@ -119,7 +119,7 @@ function checkRate({ rate, ramp }: DriveOptions): { rate: number; ramp: RateRamp
   if (ramp === undefined) {
     return { rate: checkNumber('rate', rate, { ...RATES, orInfinity: true }), ramp };
   }
-  if (rate !== undefined) throw new TypeError(`rate must be omitted with ramp, got ${rate}`);
+  if (rate !== undefined) throw new TypeError(`rate must be omitted with ramp, got ${shown(rate)}`);
   const { from, to, overMs } = checkOptions(ramp, { from: true, to: true, overMs: true }, 'ramp');
   return {
     rate: checkNumber('ramp.to', to, RATES),

@@ -77,7 +77,14 @@ function checkMethod(method: unknown): string {
 }
 
 function checkHeaders(headers: unknown): Header[] {
-  return Object.entries(checkObject('target.headers', headers as object)).map(([name, value]) => {
+  const fields = checkObject('target.headers', headers as object);
+  if (Symbol.iterator in fields) {
+    // Such as Headers or a Map, whose entries are no properties: they would not be sent.
+    throw new TypeError(
+      `target.headers must be an object with a property for each header, got ${shown(headers)}; use Object.fromEntries`,
+    );
+  }
+  return Object.entries(fields).map(([name, value]) => {
     if (typeof value !== 'string' || !isHeader(name, value)) {
       // Omit the value: it may be a password.
       throw new TypeError(`target.headers must be valid HTTP headers, got ${shown(name)}`);

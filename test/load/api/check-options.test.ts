@@ -59,6 +59,10 @@ describe('the options of drive', () => {
   /** Of a run of a task, and of a target. */
   const ofTask: [object, string][] = [
     [{ ramp: { from: 1, to: 2, overMs: 1 } }, 'rate must be omitted with ramp, got 1'],
+    [
+      { ramp: { from: 1, to: 2, overMs: 1 }, rate: Symbol('fast') },
+      'rate must be omitted with ramp, got Symbol(fast)',
+    ],
     [{ burst: 0.5 }, 'burst must be an integer at least 1'],
     [{ threads: 257 }, 'threads must be an integer at least 1 and at most 256, got 257'],
     [{ concurrency: 0 }, 'concurrency must be an integer at least 1'],
@@ -87,6 +91,11 @@ describe('the options of drive', () => {
     ],
     [{ method: 3 }, 'target.method must be'],
     [{ headers: { 'a b': 'c' } }, 'target.headers must be valid HTTP headers, got "a b"'],
+    [{ headers: new Headers({ a: 'b' }) }, 'target.headers must be an object with a property for'],
+    [
+      { headers: new Map([['a', 'b']]) },
+      'target.headers must be an object with a property for each',
+    ],
     [{ headers: { a: 3 } }, 'target.headers must be valid HTTP headers, got "a"'],
     [{ headers: { 'Content-Length': '3' } }, 'target.headers must not contain content-length'],
     [{ body: 3 }, 'target.body must be a string or a Uint8Array, got 3'],
