@@ -81,7 +81,8 @@ function checkHeaders(headers: unknown): Header[] {
   if (Symbol.iterator in fields) {
     // Such as Headers or a Map, whose entries are no properties: they would not be sent.
     throw new TypeError(
-      `target.headers must be an object with a property for each header, got ${shown(headers)}; use Object.fromEntries`,
+      'target.headers must be an object with a property for each header, as by ' +
+        `Object.fromEntries, got ${shown(headers)}`,
     );
   }
   return Object.entries(fields).map(([name, value]) => {
