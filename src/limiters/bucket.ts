@@ -12,7 +12,7 @@ import { BucketCalls } from './bucket-calls.ts';
 import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
 import { type Reservation, ReservationLine } from './reservation.ts';
 import { type LimiterStats, statsOf } from './state.ts';
-import { Waiters } from './waiting.ts';
+import { announce, Waiters } from './waiting.ts';
 
 /** The base class of `TokenBucket`, `LeakyBucket` and `LimitSet`. */
 export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
@@ -46,10 +46,17 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
     return identityOf(this.#opened.cell);
   }
 
+  override returnTokens(n: number): void {
+    super.returnTokens(n);
+    // Callers of `allOf` are promised nothing that would move up, so they have to look again.
+    if (n > 0) announce(this);
+  }
+
   /** Exact in debt too, because waiting callers move up. @internal */
   override giveBack(n: number): void {
     try {
-      this.returnTokens(n);
+      // Without the news below: callers of `allOf` that give back would wake one another in turn.
+      super.returnTokens(n);
     } catch (error) {
       // Another thread is moving callers up, so the tokens lapse.
       if (!(error instanceof RateLimitError)) throw error;

@@ -5,7 +5,9 @@ import {
   allOf,
   FixedWindow,
   KeyedTokenBucket,
+  LeakyBucket,
   type Limiter,
+  LimitSet,
   ManualClock,
   Region,
   Semaphore,
@@ -38,6 +40,28 @@ describe('allOf', () => {
     quick.reconfigure({ rate: 50 });
     for (const ms of [50, 89, 90]) await settle(ms);
     expect(await wait).toBe(90);
+  });
+
+  it.each([
+    ['a bucket', (clock: ManualClock) => TokenBucket.create({ rate: 1, burst: 10, clock })],
+    ['a leaky bucket', (clock: ManualClock) => LeakyBucket.create({ rate: 1, slack: 9, clock })],
+    [
+      'a limit set',
+      (clock: ManualClock) => LimitSet.create({ limits: [{ rate: 1, burst: 10 }], clock }),
+    ],
+  ])('ends when tokens come back to %s, and the others are there', async (_, create) => {
+    const { clock, quick, settle } = heldUp(1);
+    const slow = create(clock);
+    slow.charge(slow.balance());
+    const wait = allOf(quick, slow)
+      .wait(5)
+      .then(() => clock.nowMs);
+    await settle(1000);
+    slow.returnTokens(3); // it lacks 1
+    await settle(1500);
+    slow.settle(4, 2);
+    for (const ms of [1500, 5000]) await settle(ms);
+    expect(await wait).toBe(1500);
   });
 
   it('fails at once when a change moves its end past its timeout, and leaves no listener behind', async () => {
