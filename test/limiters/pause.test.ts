@@ -5,6 +5,7 @@ import {
   allOf,
   FixedWindow,
   LeakyBucket,
+  LimitSet,
   ManualClock,
   RateLimitError,
   TokenBucket,
@@ -74,6 +75,24 @@ describe.each(['wasm', 'atomics'] as const)('rate 0, with kernel %s,', (kernel) 
     bucket.reconfigure({ rate: 0 });
     expect(bucket.consumeOrDrain(100)).toBe(10);
     expect(bucket.consumeOrDrain(100)).toBe(0);
+  });
+
+  test('of one limit of a set: a refusal after the clock was set back tells the whole wait', () => {
+    const clock = ManualClock.create({ nowMs: 1000 });
+    const limits = [
+      { rate: 10, burst: 10 },
+      { rate: 100, burst: 2 },
+    ];
+    const set = LimitSet.create({ limits, clock, kernel });
+    set.reconfigure({ limits: [{ rate: 0 }, {}] });
+    expect(set.tryConsume(2)).toBe(true);
+    clock.set(0);
+    const { retryAfterMs, nextTokenMs } = set.decide();
+    expect([retryAfterMs, nextTokenMs]).toEqual([1010, 1010]);
+    clock.set(1009.999);
+    expect(set.tryConsume()).toBe(false);
+    clock.set(1010);
+    expect(set.tryConsume()).toBe(true);
   });
 
   test('pauses a leaky bucket', () => {

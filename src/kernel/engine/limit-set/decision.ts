@@ -199,6 +199,8 @@ export function decideFrom(slot: usize, isScheduled: bool): f64 {
 
 /** Promises the tokens for an instant that is not before the last promised one. */
 function grantLater(slot: usize, read: f64, last: f64): f64 {
+  // The schedule of a pause has no instants. A refusal reports the contents as of this call.
+  if (isPaused && maxWaitUs < Infinity) return LATER;
   let since = read;
   if (isPaused && (isFirst || !isFrozen(slot))) {
     // An old reading must not stop the schedule before others took what it would then owe.
@@ -212,7 +214,6 @@ function grantLater(slot: usize, read: f64, last: f64): f64 {
     }
   }
   span = max(span, last - presentUs);
-  // The schedule of a pause has no instants.
   const wait = isPaused ? Infinity : span;
   if (!(wait <= maxWaitUs)) return LATER;
   isLater = true;
