@@ -168,10 +168,15 @@ class CombinedLimiter extends Described implements Limiter, Source {
     const exact = this.#exact;
     // One reading for all of them: an old one can only admit less.
     const nowUs = exact.length > 0 && this.#isOneClock ? this.clock.now() : undefined;
+    // The cost of a fraction is rounded up, and what comes back down: only to cancel it is exact.
+    const receipts: (object | undefined)[] | undefined = Number.isInteger(n) ? undefined : [];
     for (let i = 0; i < exact.length; i++) {
       const member = exact[i] as Member; // i is less than the length
-      if (member.take(n, nowUs)) continue;
-      this.#giveBack(n, i);
+      if (member.take(n, nowUs)) {
+        receipts?.push(member.part.receipt());
+        continue;
+      }
+      this.#giveBack(n, i, receipts);
       exact.splice(i, 1);
       exact.unshift(member);
       return false;
@@ -203,8 +208,8 @@ class CombinedLimiter extends Described implements Limiter, Source {
   }
 
   /** Returns the tokens taken from the first `count` exact members. */
-  #giveBack(n: number, count: number): void {
-    for (let i = 0; i < count; i++) this.#exact[i]?.giveBack(n);
+  #giveBack(n: number, count: number, receipts?: readonly (object | undefined)[]): void {
+    for (let i = 0; i < count; i++) this.#exact[i]?.giveBack(n, receipts?.[i]);
   }
 
   tryConsume(n = 1): boolean {

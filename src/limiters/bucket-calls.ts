@@ -1,4 +1,9 @@
-import { type BucketKernel, LATER, type TokenKernel } from '../kernel/bucket/kernel.ts';
+import {
+  type BucketKernel,
+  LATER,
+  type Receipt,
+  type TokenKernel,
+} from '../kernel/bucket/kernel.ts';
 import { checkOptions, type Known } from '../known-options.ts';
 import type { SharedEvent } from '../memory/event.ts';
 import { checkSpanMs, checkTokens } from '../options.ts';
@@ -63,11 +68,14 @@ export abstract class BucketCalls extends TokenCalls implements Part {
   }
 
   /** @internal */
-  receipt(): undefined {}
+  receipt(): Receipt {
+    return this.seek().receipt();
+  }
 
   /** @internal */
-  giveBack(n: number): void {
+  giveBack(n: number, receipt?: Receipt): void {
     const kernel = this.seek();
+    if (receipt !== undefined && kernel.cancel(receipt)) return;
     const nowUs = this.clock.now();
     // In debt, a return would give a later caller the instant of an earlier one.
     if (kernel.balance(nowUs) >= 0) kernel.returnTokens(nowUs, n);

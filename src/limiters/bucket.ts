@@ -1,6 +1,6 @@
 import { RateLimitError } from '../errors.ts';
 import { changesOf } from '../kernel/bucket/cell.ts';
-import type { BucketKernel } from '../kernel/bucket/kernel.ts';
+import type { BucketKernel, Receipt } from '../kernel/bucket/kernel.ts';
 import type { Schedule } from '../kernel/bucket/schedule.ts';
 import { type CellPlace, identityOf } from '../memory/cell.ts';
 import type { SharedEvent } from '../memory/event.ts';
@@ -53,7 +53,8 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
   }
 
   /** Exact in debt too, because waiting callers move up. @internal */
-  override giveBack(n: number): void {
+  override giveBack(n: number, receipt?: Receipt): void {
+    if (receipt !== undefined && this.kernel.cancel(receipt)) return;
     try {
       // Without the news below: callers of `allOf` that give back would wake one another in turn.
       super.returnTokens(n);

@@ -7,6 +7,7 @@ import {
   LeakyBucket,
   type Limiter,
   type LimiterHandle,
+  LimitSet,
   ManualClock,
   RateLimitError,
   type Reservation,
@@ -14,7 +15,7 @@ import {
   SlidingWindow,
   TokenBucket,
 } from '../../src/index.ts';
-import { KeyedFixedWindow, KeyedTokenBucket } from '../../src/keyed.ts';
+import { KeyedFixedWindow, KeyedLimitSet, KeyedTokenBucket } from '../../src/keyed.ts';
 import type { Part } from '../../src/limiters/limiter.ts';
 import { altered, perSecondAndMinute } from '../support/altered-part.ts';
 import { LIMIT, LIMITER_CASES } from '../support/limiter-cases.ts';
@@ -221,6 +222,25 @@ describe('allOf', () => {
     expect(all.tryConsume(3)).toBe(false);
     expect(parts.map((one) => one.available())).toEqual([5, 5]);
   });
+
+  it.each(['wasm', 'atomics'] as const)(
+    'takes nothing of a fraction that a part refuses, with kernel %s',
+    (kernel) => {
+      const clock = ManualClock.create();
+      const limit = { rate: 10, burst: 3, clock, kernel };
+      const limits = [limit, { rate: 1, burst: 9 }].map(({ rate, burst }) => ({ rate, burst }));
+      const parts = [
+        TokenBucket.create(limit),
+        TokenBucket.create({ quantum: 3, fillIntervalMs: 11, burst: 3, clock, kernel }),
+        LimitSet.create({ limits, clock, kernel }),
+        KeyedTokenBucket.create({ ...limit, capacity: 9 }).for('ann'),
+        KeyedLimitSet.create({ limits, capacity: 9, clock, kernel }).for('ann'),
+      ];
+      const empty = TokenBucket.create({ rate: 1, burst: 1, initial: 0, clock });
+      expect(allOf(...parts, empty).tryConsume(1 / 7)).toBe(false);
+      expect(parts.map((one) => one.consumeOrDrain(3))).toEqual([3, 3, 3, 3, 3]);
+    },
+  );
 
   it('shows its parts in logs, and how many times each is given', () => {
     const bucket = TokenBucket.create({ rate: 1, burst: 5, clock: ManualClock.create() });
