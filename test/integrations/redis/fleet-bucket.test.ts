@@ -183,6 +183,17 @@ describe('a fleet bucket', () => {
     expect(process.available()).toBe(100);
   });
 
+  test('drops tokens returned beyond its stock, however many, and goes on', async () => {
+    const { fleet, process } = await fleetOf({ stock: 100 });
+    for (const n of [1e15, 1e300, Number.MAX_VALUE]) process.returnTokens(n);
+    expect(process.consumeOrDrain(1000)).toBe(100);
+    const wait = process.wait(0.25);
+    process.returnTokens(1e18);
+    await wait;
+    expect(process.available()).toBe(100);
+    await fleet.pass(INTERVAL_MS);
+  });
+
   test('returns the tokens of a purchase that exceed the stock', async () => {
     const fleet = new Fleet({ rate: 1, burst: 1000 });
     const { source } = fleet;

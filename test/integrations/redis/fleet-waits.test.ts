@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { RateLimitError } from '../../../src/index.ts';
 import { until } from '../../support/settled.ts';
-import { fleetOf, settle } from './fleet-source.ts';
+import { CLOSED, fleetOf, settle } from './fleet-source.ts';
 
 /** A process on an empty source. */
 async function starved(limit = { rate: 1000, burst: 1000, initial: 0 }) {
@@ -96,6 +96,48 @@ describe('waiting for tokens of a fleet bucket', () => {
     }
     await Promise.all(ended);
     expect(process.available()).toBe(0);
+  });
+
+  test('shares what was bought for a large wait among those behind it once it is aborted', async () => {
+    const { process, outcomes } = await starved({ rate: 1e-5, burst: 100, initial: 0 });
+    const abort = new AbortController();
+    outcomes.watch('large', process.wait(50, { signal: abort.signal }));
+    for (const name of ['first', 'second']) outcomes.watch(name, process.wait(10));
+    process.returnTokens(25);
+    await settle();
+    expect(outcomes.list).toEqual([]);
+    abort.abort('enough');
+    await settle();
+    expect(outcomes.list).toEqual(['large: enough', 'first', 'second']);
+    expect(process.available()).toBe(5);
+  });
+
+  test('is not served with what callers in front still need when one of those is aborted', async () => {
+    const { process, outcomes } = await starved({ rate: 1e-5, burst: 100, initial: 0 });
+    const abort = new AbortController();
+    outcomes.watch('large', process.wait(50));
+    outcomes.watch('next', process.wait(30, { signal: abort.signal }));
+    outcomes.watch('last', process.wait(1));
+    abort.abort('enough');
+    process.returnTokens(49);
+    await settle();
+    expect(outcomes.list).toEqual(['next: enough']);
+    process.returnTokens(1);
+    await settle();
+    expect(outcomes.list).toEqual(['next: enough', 'large']);
+    process.returnTokens(1);
+    await settle();
+    expect(outcomes.list).toEqual(['next: enough', 'large', 'last']);
+    expect(process.available()).toBe(0);
+  });
+
+  test('returns what was bought for it when the bucket is closed', async () => {
+    const { source, process, fleet } = await fleetOf({ stock: 100 }, { rate: 1e-5, burst: 25 });
+    const told = [30, 0.5, 20].map((n) => expect(process.wait(n)).rejects.toMatchObject(CLOSED));
+    await fleet.passUntil(() => process.stats().bought === 25, 1000);
+    await process.close();
+    await Promise.all(told);
+    expect(source.returned).toEqual([25]);
   });
 
   test('ends with the reason of an abort, and loses no token', async () => {

@@ -22,7 +22,7 @@ const PASSED_ON_AT = FLEET_STOCK.passedOn >> 3;
 const UNTIL_AT = FLEET_STOCK.abandonedUntil >> 3;
 
 /** The tokens of a reservation in whole ticks of the stock's clock, so that their sums are exact. */
-function inTicks(n: number): number {
+export function inTicks(n: number): number {
   return Math.floor(n * TICKS_PER_MICRO) / TICKS_PER_MICRO;
 }
 

@@ -38,7 +38,7 @@ import {
   termsIn,
 } from './cell.ts';
 import { Leader } from './leader.ts';
-import { Abandoned, Members } from './members.ts';
+import { Abandoned, inTicks, Members } from './members.ts';
 
 /** Int32 index of a signal. */
 const SHORT_AT = FLEET_STOCK.short >> 2;
@@ -81,6 +81,8 @@ export class Stock {
   readonly #clock: ManualClock;
   readonly #memory: StockMemory;
   readonly #cell: FleetCell | undefined;
+  /** Tokens that callers of this object have reserved and not got. */
+  #reserved = 0;
 
   private constructor({ bucket, memory, cell }: StockParts) {
     const { clock } = bucket;
@@ -178,22 +180,34 @@ export class Stock {
     // Without a maximum wait, reserve never returns undefined.
     const reservation = this.bucket.reserve(n) as Reservation;
     // Noted afterwards: if the process is killed in between, the tokens are lost, not spent twice.
-    this.members?.queue(n, reservation.atUs);
+    this.#queue(n, reservation.atUs);
     this.#isServed();
     return reservation;
   }
 
+  #queue(n: number, atUs: number): void {
+    this.#reserved += inTicks(n);
+    this.members?.queue(n, atUs);
+  }
+
   /** Ends a wait. Returns false if the process has left: the tokens are no longer its own. */
   accept(n: number): boolean {
+    this.#reserved -= inTicks(n);
     return this.members?.unqueue(n) !== false;
   }
 
-  /** Ends a wait. Its tokens go to callers behind it once they arrive, if the thread still runs. */
+  /**
+   * Ends a wait. Its tokens go to callers behind it as soon as those in front of it have theirs, if
+   * the thread still runs.
+   */
   abandon(reservation: Reservation, n: number): void {
     // Accepted first: if the process is killed in between, the tokens are lost, not spent twice.
     if (!this.accept(n) || reservation.putBack()) return;
-    this.members?.queue(n, reservation.atUs);
-    this.arrival(reservation, { ref: false }).then(() => this.accept(n) && this.deliver(n));
+    const { atUs } = reservation;
+    this.#queue(n, atUs);
+    // The callers in front need the tokens up to here. Those behind share what has arrived since.
+    const front = { atUs: atUs - n };
+    this.arrival(front, { ref: false }).then(() => this.accept(n) && this.deliver(n));
   }
 
   /** Passes on the tokens that ended processes abandoned, if it can. */
@@ -208,7 +222,10 @@ export class Stock {
   }
 
   /** Resolves when the tokens of a reservation have arrived. */
-  arrival({ atUs }: Reservation, options: Pick<SleepOptions, 'signal' | 'ref'>): Promise<void> {
+  arrival(
+    { atUs }: Pick<Reservation, 'atUs'>,
+    options: Pick<SleepOptions, 'signal' | 'ref'>,
+  ): Promise<void> {
     return this.#clock.sleep(atUs - HALF_TICK_US, options);
   }
 
@@ -227,7 +244,8 @@ export class Stock {
 
   /** Adds tokens. Waiting callers are served first; tokens beyond the size lapse. */
   deliver(n: number): void {
-    this.#clock.advance(n / 1000);
+    const room = this.bucket.limit - this.balance;
+    this.#clock.advance(Math.min(n, room) / 1000);
     this.passOn();
   }
 
@@ -243,6 +261,8 @@ export class Stock {
   /** Closes the stock and wakes all waiters. Returns the tokens left over. */
   close(): number {
     if (!this.leader.close()) return 0;
+    // All waits are rejected, so that the tokens bought for them are left over too.
+    this.deliver(this.#reserved);
     const left = this.bucket.consumeOrDrain(this.bucket.limit);
     this.wakeAll();
     return left;
