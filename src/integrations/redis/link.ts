@@ -1,7 +1,7 @@
 import { systemClock } from '../../time/system-clock.ts';
 import { isNotCached, type RedisClient, type ServerClient, serverClient } from './client.ts';
 import { ANSWER } from './script/format.ts';
-import { replyError, unreachable } from './server-error.ts';
+import { replyError, unexpectedAnswer, unreachable } from './server-error.ts';
 import { ServerNode } from './server-node.ts';
 import type { Lines } from './take-batch.ts';
 
@@ -173,7 +173,7 @@ export class Link {
           resolve(answer);
         } else {
           node.mend();
-          reject(replyError(new Error('ERR unexpected answer')));
+          reject(unexpectedAnswer());
         }
       };
       const failed = (error: unknown) => {

@@ -1,3 +1,4 @@
+import { RateLimitError } from '../../errors.ts';
 import { LATER, NEVER } from '../../kernel/bucket/kernel.ts';
 import { checkOptions } from '../../known-options.ts';
 import { type BucketCalls, REFUSED, type ReserveOptions } from '../../limiters/bucket-calls.ts';
@@ -288,18 +289,22 @@ export abstract class RedisBucket extends Described implements TokenSource {
       const canShare = () => n <= this.#local().limit;
       const { remote } = this;
       const acquired = await this.#answers.insist(remote, ask, canShare, deadlineUs, signal);
+      const refusal = () => (isFull ? queueFull(maxWaiting) : timedOut(n, timeoutMs));
       if (acquired === undefined) {
-        await this.#local().wait(n, {
+        const waited = this.#local().wait(n, {
           timeoutMs: Math.max(0, (deadlineUs - systemClock.now()) / 1000),
           maxWaiting: isFull ? 0 : Number.POSITIVE_INFINITY,
           strict,
           ...(precise !== undefined && { precise }),
           ...(signal && { signal }),
         });
+        // Its own would name the rest of the timeout.
+        await waited.catch((error: unknown) => {
+          throw isRefusal(error) ? refusal() : error;
+        });
       } else {
         if (acquired.waitUs === NEVER) throw exceeds(n, this.burst);
-        if (acquired.waitUs === LATER)
-          throw isFull ? queueFull(maxWaiting) : timedOut(n, timeoutMs);
+        if (acquired.waitUs === LATER) throw refusal();
         await this.#sleep(acquired, { strict, precise, signal });
       }
     } catch (error) {
@@ -334,6 +339,12 @@ export abstract class RedisBucket extends Described implements TokenSource {
   protected changeLimits(change: (now: Schedules) => Schedules): Promise<void> {
     return this.#ask(() => this.remote.reconfigure(change), {});
   }
+}
+
+/** Whether a wait failed because it would have been too long, or the queue too full. */
+function isRefusal(error: unknown): boolean {
+  const code = error instanceof RateLimitError ? error.code : undefined;
+  return code === 'ERR_RATE_LIMIT_TIMEOUT' || code === 'ERR_QUEUE_FULL';
 }
 
 /** Rejects as soon as the signal is aborted. A later result is passed to `undo`. */

@@ -12,6 +12,7 @@ import type { ServerNode } from './server-node.ts';
 import {
   balanceOf,
   isFree,
+  numberAt,
   outcomeOf,
   type Result,
   resultsAt,
@@ -186,7 +187,7 @@ export class RemoteBucket {
       const most = Math.min(whole, ...bursts.map(Math.floor));
       return [String(most)];
     });
-    return Number(answer[resultsAt(schedules)]);
+    return numberAt(answer, resultsAt(schedules));
   }
 
   async returnTokens(tokens: number): Promise<void> {
@@ -202,7 +203,7 @@ export class RemoteBucket {
       String(epoch),
       ...limits.map(({ zeroTime }) => ticksWord(zeroTime)),
     ]);
-    return Number(answer[resultsAt(schedules)]) === 1;
+    return numberAt(answer, resultsAt(schedules)) === 1;
   }
 
   /** The fewest tokens under any limit. */

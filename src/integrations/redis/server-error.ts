@@ -30,6 +30,11 @@ export function isUnreachable(error: unknown): error is RateLimitError {
   return error instanceof RateLimitError && error.code === 'ERR_UNREACHABLE';
 }
 
+/** The error of a call with an answer that the script never gives. */
+export function unexpectedAnswer(): RateLimitError {
+  return new RateLimitError('ERR_COMMAND_FAILED', 'the server gave an unexpected answer');
+}
+
 /** The code of an error reply; undefined if the error is not a reply. */
 function codeOf(error: unknown, message: string): string | undefined {
   // Socket errors have a `code`, replies don't.

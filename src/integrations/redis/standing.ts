@@ -3,6 +3,7 @@ import type { LATER, LimitOutcome, NEVER, Outcome } from '../../kernel/bucket/ke
 import type { Schedule } from '../../kernel/bucket/schedule.ts';
 import { outcomeOf as outcomeOfLimits, wholeOf } from '../../kernel/limit-set/cell.ts';
 import type { Schedules } from '../../limiters/limit.ts';
+import { unexpectedAnswer } from './server-error.ts';
 import { costOf, less, plus, readTicks, type Ticks } from './ticks.ts';
 
 /** The result of an operation: 0 for done, LATER or NEVER. */
@@ -31,6 +32,17 @@ const ZERO_TIMES_AT = 4;
 /** Index of the results in the answer, after the state, for operations other than `try`. */
 export function resultsAt({ length }: Schedules): number {
   return ZERO_TIMES_AT + length + 1;
+}
+
+/**
+ * A number in an answer of the script.
+ *
+ * @throws RateLimitError `ERR_COMMAND_FAILED` if there is none.
+ */
+export function numberAt(answer: readonly unknown[], index: number): number {
+  const number = Number(answer[index]);
+  if (Number.isFinite(number)) return number;
+  throw unexpectedAnswer();
 }
 
 /** Reads the state from an answer of the script. */

@@ -1,7 +1,14 @@
 import { LATER, NEVER } from '../../kernel/bucket/kernel.ts';
 import type { Schedules } from '../../limiters/limit.ts';
 import { MORE_THAN_BURST } from './script/format.ts';
-import { afterTake, type Result, readStanding, resultsAt, type Standing } from './standing.ts';
+import {
+  afterTake,
+  numberAt,
+  type Result,
+  readStanding,
+  resultsAt,
+  type Standing,
+} from './standing.ts';
 
 export interface Taking {
   readonly tokens: number;
@@ -126,16 +133,13 @@ export class TakeBatch {
 
   async #send(): Promise<void> {
     const operation = this.#wantsState ? 'take' : 'try';
-    let answer: TakeAnswer;
     try {
-      answer = await this.#run(operation, wordsOf(this.#rows));
+      this.#tell(await this.#run(operation, wordsOf(this.#rows)));
     } catch (error) {
-      this.#end();
       for (const { reject } of this.#takings) reject(error);
-      return;
+    } finally {
+      this.#end();
     }
-    this.#end();
-    this.#tell(answer);
   }
 
   #end(): void {
@@ -149,7 +153,7 @@ export class TakeBatch {
     let result = this.#wantsState ? resultsAt(schedules) : 2;
     let place = 0;
     for (const { tokens, count } of this.#rows) {
-      const admitted = Number(answer[result++]);
+      const admitted = numberAt(answer, result++);
       for (let k = 0; k < count; k++, place++) {
         const isAdmitted = k < admitted;
         if (isAdmitted && standing !== undefined) standing = afterTake(standing, tokens);

@@ -68,6 +68,35 @@ describe('a reply', () => {
     },
   );
 
+  test.each([
+    [[0, NOW_US]],
+    [[0, NOW_US, NOW_US, NOW_US]],
+    [[0, NOW_US, NOW_US, NOW_US, 0, 7, 'x']],
+  ])('of %j, which lacks a result, rejects all calls of the command', async (reply) => {
+    const { bucket, sent } = answered(...Array(3).fill(async () => reply));
+    const calls = [bucket.tryConsume(), bucket.decide(2), bucket.wait()];
+    for (const call of calls) {
+      await expect(call).rejects.toMatchObject({ code: 'ERR_COMMAND_FAILED' });
+    }
+    expect(sent).toEqual(['evalSha']);
+    await expect(bucket.consumeOrDrain(1)).rejects.toThrow(/unexpected answer/);
+    expect(bucket.stats()).toMatchObject({ admitted: 0, waiting: 0 });
+  });
+
+  test('that is missing leaves a wait to the local share, which names the options of the caller', async () => {
+    const lost = fails('gone');
+    const client = { evalSha: lost, eval: lost, on: () => undefined };
+    const local = { whenUnreachable: 'local', processes: 1 } as const;
+    const bucket = RedisTokenBucket.create({ client, key: 'a', rate: 0.01, burst: 1, ...local });
+    await bucket.wait();
+    await expect(bucket.wait(1, { timeoutMs: 500 })).rejects.toThrow(/within timeoutMs = 500$/);
+    const end = new AbortController();
+    const told = expect(bucket.wait(1, { signal: end.signal })).rejects.toBe('enough');
+    await expect(bucket.wait(1, { maxWaiting: 1 })).rejects.toThrow(/maxWaiting is 1$/);
+    end.abort('enough');
+    await told;
+  });
+
   test('that lacks the script has it sent in full, once', async () => {
     const noScript = fails('NOSCRIPT No matching script.');
     const { bucket, sent } = answered(noScript, async () => NOW_US, noScript, noScript);
