@@ -1,4 +1,3 @@
-import { RateLimitError } from '../../errors.ts';
 import { LATER, NEVER } from '../../kernel/bucket/kernel.ts';
 import { checkOptions } from '../../known-options.ts';
 import { type BucketCalls, REFUSED, type ReserveOptions } from '../../limiters/bucket-calls.ts';
@@ -23,7 +22,7 @@ import type { Answers, RedisStats, Results } from './answers.ts';
 import type { TokenSource } from './fleet/token-source.ts';
 import type { RedisSettings, WhenUnreachable } from './redis-options.ts';
 import { type Acquired, RemoteBucket } from './remote-bucket.ts';
-import { isUnreachable } from './server-error.ts';
+import { hasCode, isUnreachable } from './server-error.ts';
 
 /**
  * Tokens reserved on a server. Act at the reserved instant or later, or cancel. A change of the
@@ -300,7 +299,7 @@ export abstract class RedisBucket extends Described implements TokenSource {
         });
         // Its own would name the rest of the timeout.
         await waited.catch((error: unknown) => {
-          throw isRefusal(error) ? refusal() : error;
+          throw hasCode(error, 'ERR_RATE_LIMIT_TIMEOUT', 'ERR_QUEUE_FULL') ? refusal() : error;
         });
       } else {
         if (acquired.waitUs === NEVER) throw exceeds(n, this.burst);
@@ -341,12 +340,6 @@ export abstract class RedisBucket extends Described implements TokenSource {
   }
 }
 
-/** Whether a wait failed because it would have been too long, or the queue too full. */
-function isRefusal(error: unknown): boolean {
-  const code = error instanceof RateLimitError ? error.code : undefined;
-  return code === 'ERR_RATE_LIMIT_TIMEOUT' || code === 'ERR_QUEUE_FULL';
-}
-
 /** Rejects as soon as the signal is aborted. A later result is passed to `undo`. */
 function orAborted<T>(
   work: Promise<T>,
@@ -359,15 +352,7 @@ function orAborted<T>(
       reject(reason);
       work.then(undo).catch(() => undefined);
     });
-    work.then(
-      (value) => {
-        unlink(); // with the result, so that an abort does not undo what the caller gets
-        resolve(value);
-      },
-      (error: unknown) => {
-        unlink();
-        reject(error);
-      },
-    );
+    // With the result, so that an abort does not undo what the caller gets.
+    work.finally(unlink).then(resolve, reject);
   });
 }

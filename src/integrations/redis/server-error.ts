@@ -1,4 +1,4 @@
-import { RateLimitError } from '../../errors.ts';
+import { RateLimitError, type RateLimitErrorCode } from '../../errors.ts';
 import { NO_BUCKET } from './script/format.ts';
 
 /** The first word of an error reply, which is its code. */
@@ -26,8 +26,15 @@ export function unreachable(message: string, cause?: unknown): RateLimitError {
   return new RateLimitError('ERR_UNREACHABLE', message, cause === undefined ? {} : { cause });
 }
 
+export function hasCode(
+  error: unknown,
+  ...codes: readonly RateLimitErrorCode[]
+): error is RateLimitError {
+  return error instanceof RateLimitError && codes.includes(error.code);
+}
+
 export function isUnreachable(error: unknown): error is RateLimitError {
-  return error instanceof RateLimitError && error.code === 'ERR_UNREACHABLE';
+  return hasCode(error, 'ERR_UNREACHABLE');
 }
 
 /** The error of a call with an answer that the script never gives. */

@@ -123,8 +123,7 @@ export class Buyer {
   /** Returns the tokens of a probe, including one in progress at the end of the epoch. */
   async #returnProbed(): Promise<void> {
     await this.purchases.probing;
-    const probed = this.purchases.takeProbed();
-    if (probed > 0) await this.#giveBack(probed);
+    await this.#giveBack(this.purchases.takeProbed());
   }
 
   async #run(epoch: number, rule: BuyingRule, onPurchase: () => void): Promise<void> {
@@ -175,17 +174,16 @@ export class Buyer {
     if (delivered > 0) this.#stock.deliver(delivered);
     const nowUs = this.#clock.now();
     rule.deliver(nowUs, delivered, nowUs - askedUs);
-    if (delivered < got) await this.#giveBack(got - delivered);
+    await this.#giveBack(got - delivered);
   }
 
   async #giveBack(tokens: number): Promise<void> {
-    this.#stock.counts.add('returned', await this.purchases.returnTokens(tokens));
+    if (tokens > 0) this.#stock.counts.add('returned', await this.purchases.returnTokens(tokens));
   }
 
   async #returnOld(tooOld: number, rule: BuyingRule): Promise<void> {
     this.#command();
     const tokens = this.#stock.bucket.consumeOrDrain(tooOld);
-    if (tokens === 0) return; // spent in the meantime
     rule.returnTokens(tokens);
     await this.#giveBack(tokens);
   }
@@ -204,25 +202,15 @@ export class Buyer {
    * stays open for other processes; the last one to close it returns the tokens.
    */
   close(): Promise<void> {
-    this.#closed ??= this.#stock.hasName ? this.#leave() : this.#close();
+    this.#closed ??= this.#close();
     return this.#closed;
   }
 
   async #close(): Promise<void> {
-    const left = this.#stock.close();
-    this.purchases.close();
-    await this.#ended;
-    await this.#return(left);
-  }
-
-  async #leave(): Promise<void> {
+    const left = this.#stock.hasName ? 0 : this.#stock.close();
     this.#stopListening();
     await this.standDown();
-    await this.#return(this.#stock.takeLeft());
-  }
-
-  async #return(left: number): Promise<void> {
-    if (left > 0) await this.#giveBack(left);
+    await this.#giveBack(left + this.#stock.takeLeft());
     if (this.failure !== undefined) throw this.failure.reason;
   }
 }

@@ -1,6 +1,6 @@
-import { RateLimitError } from '../../../errors.ts';
 import { TokenBucket } from '../../../limiters/token-bucket.ts';
 import type { Clock } from '../../../time/clock.ts';
+import { hasCode } from '../server-error.ts';
 import type { BuyingTerms } from './buying-rule.ts';
 import type { FleetCounts, FleetTerms } from './cell.ts';
 import type { TokenSource } from './token-source.ts';
@@ -15,11 +15,6 @@ const LONGEST_INTERVALS = 8;
 const MOST_HALVINGS = 30;
 /** After this many granted purchases in a row, the next one is doubled again. */
 const GRANTED_IN_ROW = 16;
-
-function isTooLarge(error: unknown): boolean {
-  const code = error instanceof RateLimitError ? error.code : undefined;
-  return code === 'ERR_RATE_LIMIT_TIMEOUT' || code === 'ERR_EXCEEDS_BURST';
-}
 
 /**
  * Shares a scarce source evenly. Each process queues for half of its stock and spends the other half
@@ -75,7 +70,7 @@ export class QueuedPurchases {
       await this.#source.wait?.(n, { timeoutMs, signal: this.#end.signal });
     } catch (error) {
       if (this.#end.signal.aborted) return 0;
-      if (!isTooLarge(error)) throw error;
+      if (!hasCode(error, 'ERR_RATE_LIMIT_TIMEOUT', 'ERR_EXCEEDS_BURST')) throw error;
       this.#granted = 0;
       this.#halvings = Math.min(MOST_HALVINGS, this.#halvings + 1);
       return 0;

@@ -145,7 +145,10 @@ export class Stock {
     return this.leader.doesBuyerRun === true || this.members?.areElsewhere === true;
   }
 
-  /** Takes the unspent tokens if no fleet bucket has the stock open. Returns their number. */
+  /**
+   * Takes the unspent tokens of a stock with a name if no fleet bucket has it open. Returns their
+   * number.
+   */
   takeLeft(): number {
     if (this.members?.areNone !== true) return 0;
     this.passOn();
