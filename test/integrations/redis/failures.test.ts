@@ -242,6 +242,20 @@ describe.skipIf(LACKS_REDIS).each(CLIENTS)('with %s', (name) => {
     expect(await left()).toBe(2);
   });
 
+  test('a connection lost without a sign is replaced after the socketTimeout of ioredis', async () => {
+    const redis = new Redis(proxy.url, { socketTimeout: 300, retryStrategy: () => 20 });
+    onTestFinished(() => redis.disconnect());
+    const bucket = create({ client: redis });
+    expect(await bucket.tryConsume()).toBe(true);
+    let isLost = true;
+    redis.once('reconnecting', () => {
+      isLost = false;
+    });
+    proxy.request = () => (isLost ? 'swallow' : 'pass');
+    await bucket.wait(1, PATIENCE);
+    expect(isLost).toBe(false);
+  });
+
   test('calls do not wait for a dead server one after another', async () => {
     const bucket = create();
     await bucket.tryConsume();
