@@ -67,9 +67,6 @@ export class HostRegion extends Region {
     this.#locks = locks;
     this.path = locks.file.path;
     this.binding = locks.libc.name;
-    if (!this.holds(this.i32[REGION.processes] ?? 0, PROCESSES_BYTES)) {
-      throw fail('ERR_REGION_DAMAGED', this.path, 'has no room for its processes');
-    }
     this.#membership = new Membership(this, locks, entry);
   }
 

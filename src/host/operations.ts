@@ -71,7 +71,12 @@ export interface Operated {
 
 /** The error of a name that belongs to no limiter: it lists those that there are. */
 export function noLimiter(region: HostRegion, name: string): Error {
-  const names = [...namesIn(region)].map((one) => shown(one.name)).sort();
+  const all = [...namesIn(region)];
+  if (all.some((one) => one.name === name)) {
+    return new Error(`${shown(name)} is a clock, not a limiter`);
+  }
+  const limiters = all.filter(({ cell }) => kindAt(region, cell) !== undefined);
+  const names = limiters.map((one) => shown(one.name)).sort();
   const others = names.length === 0 ? 'it has none' : `it has ${names.slice(0, 20).join(', ')}`;
   return new Error(`${region.path} has no limiter ${shown(name)}; ${others}`);
 }
@@ -79,10 +84,9 @@ export function noLimiter(region: HostRegion, name: string): Error {
 /** @throws Error if the name belongs to no limiter, or to one that operators cannot change. */
 function find(region: HostRegion, name: string): Subject {
   const named = [...namesIn(region)].find((one) => one.name === name);
-  if (named === undefined) throw noLimiter(region, name);
+  const kind = named && kindAt(region, named.cell);
+  if (named === undefined || kind === undefined) throw noLimiter(region, name);
   const { cell } = named;
-  const kind = kindAt(region, cell);
-  if (kind === undefined) throw new Error(`${shown(name)} is a clock, not a limiter`);
   if (kind === 'fleet-bucket') {
     throw new Error(`${shown(name)} is the stock of a fleet; change the limit of its source`);
   }
@@ -196,12 +200,17 @@ export function setting(changeOf: (terms: Terms) => Values): Operation {
   return { action: 'set', plan: (subject) => planChange(subject, changeOf(subject.terms)) };
 }
 
+/** The change that pauses a bucket. One without a limit gets a burst: only that may be infinite. */
+function pauseOfBucket({ burst }: Values): Values {
+  return burst === Number.POSITIVE_INFINITY ? { rate: 0, burst: 1 } : { rate: 0 };
+}
+
 /** The change that pauses a limiter of a kind; undefined if there is none. */
 function pauseOf(kind: CellKind, terms: Terms): Values | undefined {
-  if (kind === 'token-bucket' || kind === 'leaky-bucket') return { rate: 0 };
-  if (kind === 'semaphore') return { permits: 0 };
-  const { limits } = terms;
-  if (Array.isArray(limits)) return { limits: limits.map(() => ({ rate: 0 })) };
+  if (kind === 'token-bucket' || kind === 'leaky-bucket') return pauseOfBucket(terms);
+  const { limits, adapt } = terms;
+  if (kind === 'semaphore') return adapt === undefined ? { permits: 0 } : undefined;
+  if (Array.isArray(limits)) return { limits: limits.map(pauseOfBucket) };
   return kind.startsWith('keyed') || kind === 'sometimes' ? undefined : { limit: 0 };
 }
 
@@ -255,12 +264,16 @@ function keptPauses(changes: readonly RecordedChange[]): ReadonlySet<number> {
   return new Set([...cells].flatMap((cell) => pauseIn(changes, cell)?.number ?? []));
 }
 
-/** The change that restores what a pause replaced, but no burst. */
+/** What a pause replaced, but no burst, unless that was infinite. */
+function replaced({ burst, ...rates }: Values): Values {
+  return burst === Number.POSITIVE_INFINITY ? { ...rates, burst } : rates;
+}
+
+/** The change that restores what a pause replaced. */
 function restored({ from }: RecordedChange): Values {
   if (typeof from === 'string') return {};
-  const { burst, limits, ...rates } = from;
-  if (!Array.isArray(limits)) return rates;
-  return { limits: limits.map(({ rate }: Values) => (rate === undefined ? {} : { rate })) };
+  const { limits } = from;
+  return Array.isArray(limits) ? { limits: limits.map(replaced) } : replaced(from);
 }
 
 /** Gives a paused limiter the rate that it had before. */

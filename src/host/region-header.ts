@@ -3,6 +3,7 @@ import { constants } from 'node:os';
 import type { HandleError } from '../errors.ts';
 import {
   BOOT_BYTES,
+  LINE_BYTES,
   PROCESS,
   PROCESS_BYTES,
   PROCESS_COUNT,
@@ -54,10 +55,15 @@ class Header {
   readonly boot = new Uint8Array(this.bytes.buffer, REGION_FILE.boot, BOOT_BYTES);
 
   /** The header in a file; undefined if that is empty. */
-  static read({ descriptor }: RegionFile): Header | undefined {
+  static read({ path, descriptor }: RegionFile): Header | undefined {
     const header = new Header();
-    const read = readSync(descriptor, header.bytes, 0, REGION_HEADER_BYTES, 0);
-    return read === 0 ? undefined : header;
+    try {
+      const read = readSync(descriptor, header.bytes, 0, REGION_HEADER_BYTES, 0);
+      return read === 0 ? undefined : header;
+    } catch (cause) {
+      const { code, message } = cause as NodeJS.ErrnoException;
+      throw fail('ERR_HOST_DENIED', path, `cannot be read: ${code ?? message}`, cause);
+    }
   }
 
   /** Whether the file holds a region, of any version. */
@@ -73,6 +79,18 @@ class Header {
   /** The size of the file. */
   get size(): number {
     return this.i32[REGION.bytes] ?? 0;
+  }
+
+  /** The offset of the entries of processes. */
+  get processes(): number {
+    return this.i32[REGION.processes] ?? 0;
+  }
+
+  /** Whether the entries of processes are within the file. */
+  get hasProcesses(): boolean {
+    const { processes, size } = this;
+    const isLine = processes >= REGION_HEADER_BYTES && processes % LINE_BYTES === 0;
+    return isLine && processes + PROCESSES_BYTES <= size;
   }
 
   get isOfThisBoot(): boolean {
@@ -104,6 +122,9 @@ function readHeader(file: RegionFile): Header | undefined {
   if (bytes !== size) throw invalid(`was cut: it has ${size} of ${bytes} bytes`);
   if (bytes % PAGE_BYTES !== 0) {
     throw invalid(`has ${bytes} bytes, not a multiple of ${PAGE_BYTES}`);
+  }
+  if (!header.hasProcesses) {
+    throw fail('ERR_REGION_DAMAGED', file.path, 'has no room for its processes');
   }
   return header;
 }
@@ -155,7 +176,7 @@ function takeOver(locks: FileLocks): void {
     throw stale(file, 'is open in a process of another machine, or of another boot');
   }
   try {
-    continueTime(file, header.i32[REGION.processes] ?? 0);
+    continueTime(file, header.processes);
     header.setMachine();
     // Last, and in one piece. If the process is killed before, the next one begins again.
     writeSync(file.descriptor, header.bytes, REGION_FILE.boot, START_BYTES, REGION_FILE.boot);
@@ -293,7 +314,7 @@ function takeAll(file: RegionFile): void {
 function usersOf(locks: FileLocks): number[] {
   const { file } = locks;
   const taken = ENTRIES.filter((entry) => locks.isTaken(entry));
-  const start = Header.read(file)?.i32[REGION.processes] ?? 0;
+  const start = Header.read(file)?.processes ?? 0;
   return taken.map((entry) => {
     const pid = new Int32Array(1);
     const at = start + entry * PROCESS_BYTES + PROCESS.pid;

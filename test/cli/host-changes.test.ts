@@ -158,11 +158,33 @@ test('a burst that was changed during a pause stays, and a pause by set counts',
   inRegion(path, (region) => TokenBucket.open(region, 'api', { rate: 10, burst: 8 }));
 });
 
+test('what is unlimited is paused too, and unlimited again when it is resumed', async () => {
+  const unlimited = { rate: Number.POSITIVE_INFINITY, burst: Number.POSITIVE_INFINITY };
+  const path = regionWith((region) => {
+    TokenBucket.open(region, 'api', unlimited);
+    LimitSet.open(region, 'set', { limits: [unlimited, LIMIT] });
+  });
+  const before = termsIn(path);
+  const bucket = await host('pause', path, 'api');
+  expect(bucket.stdout).toBe(
+    'api (token-bucket)\n  rate   Infinity -> 0\n  burst  Infinity -> 1\n',
+  );
+  expect(await host('pause', path, 'set')).toMatchObject({ code: 0, stderr: '' });
+  expect(termsIn(path)).toMatchObject({
+    api: { rate: 0 },
+    set: { limits: [{ rate: 0 }, { rate: 0 }] },
+  });
+  await host('resume', path, 'api');
+  await host('resume', path, 'set');
+  expect(termsIn(path)).toEqual(before);
+});
+
 test('a pause that is not on record cannot be resumed, nor a table paused', async () => {
   const path = regionWith((region) => {
     TokenBucket.open(region, 'api', { rate: 0, burst: 5 });
     KeyedTokenBucket.open(region, 'keyed', { ...LIMIT, capacity: 10 });
     Sometimes.open(region, 'some', { every: 2 });
+    Semaphore.open(region, 'adaptive', { permits: { max: 9 }, adapt: 'vegas' });
   });
   const message = 'error: no pause in the log accounts for "api"; set rate instead\n';
   expect(await host('resume', path, 'api')).toEqual({ code: 1, stdout: '', stderr: message });
@@ -177,6 +199,10 @@ test('a pause that is not on record cannot be resumed, nor a table paused', asyn
   const { stderr } = await host('pause', path, 'keyed');
   expect(stderr).toBe(
     'error: "keyed" is a keyed-token-bucket, which cannot pause; set a low limit instead\n',
+  );
+  const adaptive = await host('pause', path, 'adaptive');
+  expect(adaptive.stderr).toBe(
+    'error: "adaptive" is a semaphore, which cannot pause; set a low limit instead\n',
   );
   const some = await host('pause', path, 'some');
   expect(some.stderr).toBe('error: "some" is a sometimes, whose options never change\n');

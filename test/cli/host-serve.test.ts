@@ -275,7 +275,7 @@ test('charts have a sample a second, however often limits are changed', async ()
   expect(atMs.map((one) => one - (atMs[0] ?? 0))).toEqual([0, 1000, 2000]);
 });
 
-test('a port that is taken, or is none, ends the command', async () => {
+test('a port that is taken, or is none, or an empty address, ends the command', async () => {
   const { region, served } = await started();
   const taken = await host('serve', region.path, '--port', `${served.port}`);
   const message = `error: --host 127.0.0.1 and --port ${served.port} must be free to listen on: `;
@@ -283,6 +283,9 @@ test('a port that is taken, or is none, ends the command', async () => {
   expect(taken.stderr).toMatch(new RegExp(`^${message}listen EADDRINUSE`));
   const { code, stderr } = await host('serve', region.path, '--port', '70000');
   expect([code, stderr]).toEqual([1, expect.stringContaining('from 0 to 65535')]);
+  // It would be all addresses.
+  const open = await host('serve', region.path, '--port', '0', '--host', '');
+  expect([open.code, open.stderr]).toEqual([1, expect.stringContaining('It must be an address')]);
 });
 
 const HOSTILE = 'a"b\\c\nd{}=,<script>';

@@ -79,6 +79,13 @@ test.each<[name: string, make: Make, changes: string[], shown: string[], terms: 
     { permits: 20 },
   ],
   [
+    'semaphore',
+    (region) => Semaphore.open(region, 'api', { permits: { min: 2, max: 20 }, adapt: 'gradient' }),
+    ['permits.min=5'],
+    ['permits.min  2 -> 5'],
+    { permits: { min: 5, max: 20 }, adapt: 'gradient' },
+  ],
+  [
     'limit-set',
     (region) => LimitSet.open(region, 'api', { limits: LIMITS }),
     ['limits.1.rate=2', 'limits[0].burst=40'],

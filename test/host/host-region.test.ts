@@ -159,6 +159,12 @@ describe('opening fails, with a code and what to do, if the file', () => {
     expect(answer).toEqual(['ERR_HOST_DENIED', `${path} cannot be opened: EACCES`]);
   });
 
+  test.runIf(process.platform === 'linux')('cannot be read', () => {
+    const path = '/proc/self/mem'; // which has nothing at its start
+    const answer = refusal(() => HostRegion.find(path));
+    expect(answer).toEqual(['ERR_HOST_DENIED', `${path} cannot be read: EIO`]);
+  });
+
   test('has another size', () => {
     const path = closedRegion();
     const answer = refusal(() => HostRegion.open({ path, bytes: 65_536 }));

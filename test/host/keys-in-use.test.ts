@@ -91,6 +91,7 @@ test('zerotime host keys shows hashes, or the keys that are asked for', async ()
     table.tryConsume('ann', 100);
     table.tryConsume(42, 1);
     TokenBucket.open(region, 'api', LIMIT);
+    ManualClock.open(region, 'clock');
   });
   const { stdout } = await host('keys', path, 'keys', '--top', '1');
   expect(stdout).toMatch(
@@ -114,5 +115,9 @@ test('zerotime host keys shows hashes, or the keys that are asked for', async ()
   expect(await host('keys', path, 'none')).toMatchObject({
     code: 1,
     stderr: `error: ${path} has no limiter "none"; it has "api", "keys"\n`,
+  });
+  expect(await host('keys', path, 'clock')).toMatchObject({
+    code: 1,
+    stderr: 'error: "clock" is a clock, not a limiter\n',
   });
 });

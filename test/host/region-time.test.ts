@@ -195,6 +195,20 @@ describe("with afterReboot: 'keep'", () => {
     expect(() => HostRegion.open({ path: region.path })).toThrow("this machine's last start");
   });
 
+  test.each([-(2 ** 31), -64, 0, 1_048_560, 1_048_576, 2 ** 31 - 64])(
+    'a region of which the processes seem to be at %d is damaged, and not written to',
+    (at) => {
+      const path = closedRegion();
+      overwrite(path, REGION_FILE.boot, new Uint8Array(16));
+      overwrite(path, 4 * REGION.processes, new Uint8Array(new Int32Array([at]).buffer));
+      const before = readFileSync(path);
+      expect(() => HostRegion.open({ path, ...keep })).toThrow(
+        `${path} has no room for its processes`,
+      );
+      expect(readFileSync(path).equals(before)).toBe(true);
+    },
+  );
+
   test('a new region is made, and one of this start is as ever', () => {
     const region = hostRegion(keep);
     region.close();

@@ -33,7 +33,7 @@ export function operatorCommands(): readonly Command[] {
         change(path, name, { action: 'set', assignments }, options),
       ),
     changing('pause')
-      .description('let a limiter admit nothing until it is resumed')
+      .description('let a limiter admit nothing until it is resumed, but what a bucket holds')
       .action((path: string, name: string, options: ChangeOptions) =>
         change(path, name, { action: 'pause' }, options),
       ),
@@ -68,8 +68,8 @@ export function operatorCommands(): readonly Command[] {
 const SET_NOTES = `
 The fields are the options of the limiter: rate and burst; of a quantum bucket, quantum,
 fillIntervalMs and burst; of a leaky bucket, rate and slack; of windows, limit and intervalMs; of a
-semaphore, permits. Limits of a set are limits[0].rate and so on, or limits.0.rate; tiers of a keyed
-table tiers.NAME.rate.
+semaphore, permits; of an adaptive one, permits.min and permits.max. Limits of a set are
+limits[0].rate and so on, or limits.0.rate; tiers of a keyed table tiers.NAME.rate.
 
 Examples:
   zerotime host set my-service api rate=50 burst=10 --dry-run

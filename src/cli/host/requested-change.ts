@@ -41,27 +41,29 @@ export function keyOf(text: string, keyType: string): string | number | bigint {
   throw new TypeError(`key must be a ${keyType}, got ${JSON.stringify(text)}`);
 }
 
-/** A new value of a field. */
+/** A new value, and where it belongs: `['rate']`, `['limits', 1, 'rate']`, `['tiers', 'pro', 'rate']`. */
 export interface Assignment {
-  readonly field: string;
-  /** The index of a limit in a set, or the name of a tier. */
-  readonly limit: number | undefined;
-  readonly tier: string | undefined;
+  readonly path: readonly Step[];
   readonly value: unknown;
 }
 
-const PATH = /^(?:limits(?:\[(\d{1,2})\]|\.(\d{1,2}))\.|tiers\.(.+)\.)?([a-z]\w*)$/i;
+/** The name of a field or of a tier, or the index of a limit in a set. */
+type Step = string | number;
+
+const PATH =
+  /^(?:(limits)(?:\[(\d{1,2})\]|\.(\d{1,2}))\.|(tiers)\.(.+)\.|(permits)\.)?([a-z]\w*)$/i;
 
 /** Parses `rate=50`, and appends it to the previous ones. */
 export function parseAssignment(text: string, before: readonly Assignment[] = []): Assignment[] {
   const equals = text.lastIndexOf('=');
-  const [, index, dotted, tier, field] = PATH.exec(text.slice(0, equals)) ?? [];
-  if (equals === -1 || field === undefined) {
+  const found = equals === -1 ? null : PATH.exec(text.slice(0, equals));
+  if (found === null) {
     throw invalid('a field and its value, such as rate=50, limits[1].rate=5 or tiers.pro.rate=5');
   }
-  const limit = index ?? dotted;
-  const value = parseValue(text.slice(equals + 1));
-  return [...before, { field, limit: limit === undefined ? limit : Number(limit), tier, value }];
+  const [, limits, index, dotted, ...names] = found;
+  const steps = limits === undefined ? [] : [limits, Number(index ?? dotted)];
+  const path = [...steps, ...names.filter((name) => name !== undefined)];
+  return [...before, { path, value: parseValue(text.slice(equals + 1)) }];
 }
 
 /**
@@ -104,44 +106,59 @@ export function operationOf(change: RequestedChange): Operation {
   }
 }
 
+/** Values by the steps that lead to them. */
+type Fields = Map<Step, unknown>;
+
 /** The argument of `reconfigure`. */
-function changeOf(assignments: readonly Assignment[], { limits }: Terms): Values {
-  const own = new Map<string, unknown>();
-  const ofLimits = new Map<number, Map<string, unknown>>();
-  const ofTiers = new Map<string, Map<string, unknown>>();
-  for (const { field, limit, tier, value } of assignments) {
-    const fields =
-      limit !== undefined
-        ? entry(ofLimits, limit)
-        : tier !== undefined
-          ? entry(ofTiers, tier)
-          : own;
-    setOnce(fields, field, value);
+function changeOf(assignments: readonly Assignment[], terms: Terms): Values {
+  const change: Fields = new Map();
+  for (const { path, value } of assignments) {
+    const fields = path.slice(0, -1).reduce(inner, change);
+    const field = path.at(-1) ?? '';
+    if (fields.has(field)) throw givenTwice(field);
+    fields.set(field, value);
   }
-  if (ofLimits.size > 0) {
-    const count = Math.max(
-      1 + Math.max(...ofLimits.keys()),
-      Array.isArray(limits) ? limits.length : 0,
-    );
-    const each = Array.from({ length: count }, (_, i) => Object.fromEntries(ofLimits.get(i) ?? []));
-    setOnce(own, 'limits', each);
-  }
-  if (ofTiers.size > 0) {
-    const each = [...ofTiers].map(([tier, fields]) => [tier, Object.fromEntries(fields)] as const);
-    setOnce(own, 'tiers', Object.fromEntries(each));
-  }
-  return Object.fromEntries(own);
+  const { limits, permits, ...others } = valuesOf(change);
+  return {
+    ...others,
+    ...(limits !== undefined && { limits: listed(limits, terms['limits']) }),
+    ...(permits !== undefined && { permits: completed(permits, terms['permits']) }),
+  };
 }
 
-function setOnce(fields: Map<string, unknown>, field: string, value: unknown): void {
-  if (fields.has(field)) throw new TypeError(`${field} is given twice`);
-  fields.set(field, value);
+/** The fields to which a step leads. */
+function inner(fields: Fields, step: Step): Fields {
+  const found = fields.get(step) ?? new Map<Step, unknown>();
+  if (!(found instanceof Map)) throw givenTwice(step);
+  fields.set(step, found);
+  return found;
 }
 
-function entry<Name>(all: Map<Name, Map<string, unknown>>, name: Name): Map<string, unknown> {
-  const fields = all.get(name) ?? new Map<string, unknown>();
-  all.set(name, fields);
-  return fields;
+function givenTwice(step: Step): TypeError {
+  return new TypeError(`${step} is given twice`);
+}
+
+function valuesOf(fields: Fields): Values {
+  const entries = [...fields].map(([step, value]) => [
+    step,
+    value instanceof Map ? valuesOf(value) : value,
+  ]);
+  return Object.fromEntries(entries);
+}
+
+/** The limits of a set, by index, as an array with all of them. */
+function listed(limits: unknown, known: unknown): unknown {
+  if (typeof limits !== 'object' || limits === null) return limits;
+  const byIndex = new Map(Object.entries(limits));
+  const last = Math.max(...Object.keys(limits).map(Number));
+  const length = Math.max(1 + last, Array.isArray(known) ? known.length : 0);
+  return Array.from({ length }, (_, i) => byIndex.get(`${i}`) ?? {});
+}
+
+/** A range of permits with the ends that stay: a semaphore takes whole ranges only. */
+function completed(permits: unknown, known: unknown): unknown {
+  const areRanges = typeof permits === 'object' && typeof known === 'object';
+  return areRanges ? { ...known, ...permits } : permits;
 }
 
 /** The user of this process; its ID if the system has no name for it. */

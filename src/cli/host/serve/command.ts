@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { Command } from 'commander';
 import { loadLibc } from '../../../host/native.ts';
 import { Interrupt } from '../../load/keys.ts';
-import { parseCount } from '../../values.ts';
+import { invalid, parseCount } from '../../values.ts';
 import { parseUser, print, report, subcommand } from '../subcommand.ts';
 import { History } from './history.ts';
 import { Names } from './requests.ts';
@@ -46,12 +46,18 @@ export function serveCommand(): Command {
       (text) => parseCount(text, PORTS),
       9464,
     )
-    .option('--host <address>', 'the address to listen on', '127.0.0.1')
+    .option('--host <address>', 'the address to listen on', parseAddress, '127.0.0.1')
     .option('--name <host...>', 'other names under which browsers and Prometheus reach it', [])
     .option('--allow-changes', 'let anyone who has the printed address change limits', false)
     .option('--owner <uid>', 'the user that owns the files (default: you)', parseUser)
     .addHelpText('after', NOTES)
     .action((paths: string[], flags: ServeFlags) => report(() => serve(paths, flags)));
+}
+
+/** Node.js takes an empty address, such as that of an unset variable, for all addresses. */
+function parseAddress(text: string): string {
+  if (text.trim() !== '') return text;
+  throw invalid('an address or a name of this machine, such as 127.0.0.1');
 }
 
 /** Resolves when a signal has ended it. */
