@@ -20,7 +20,10 @@ export interface HostRegionOptions {
    * only. Anyone who can write to the file can change every limit in it.
    */
   readonly mode?: number;
-  /** The id of the user that must own the file. Default: this process's user. */
+  /**
+   * The id of the user that must own the file. Default: this process's user, for whom alone a
+   * missing file is created.
+   */
   readonly owner?: number;
   /**
    * The library that calls the system's functions. Default: `'node:ffi'` if this Node.js has it,

@@ -18,7 +18,7 @@ export interface RegionFile {
   readonly identity: string;
   /** Whether it was created when it was opened. */
   readonly isNew: boolean;
-  /** Closes the descriptor, which releases its locks. */
+  /** Closes the descriptor, which releases its locks. Does nothing if it is closed. */
   close(): void;
 }
 
@@ -55,17 +55,26 @@ export interface Wanted {
 /** An existing file of this process's user. */
 export const EXISTING: Wanted = { owner: undefined, mode: 0, isCreated: false, isKept: false };
 
-/** Opens the file of a region. Never follows a symbolic link. */
+/**
+ * Opens the file of a region. Never follows a symbolic link, and never creates a file for another
+ * user: it would be this process's, and in the way of that user.
+ */
 export function openFile(path: string, { owner, mode, isCreated }: Wanted): RegionFile {
-  const { descriptor, isNew } = isCreated
-    ? openOrCreate(path, mode)
-    : { descriptor: openSafely(path), isNew: false };
-  const close = () => closeSync(descriptor);
+  const user = process.geteuid?.();
+  const wanted = owner ?? user;
+  const { descriptor, isNew } =
+    isCreated && wanted === user
+      ? openOrCreate(path, mode)
+      : { descriptor: openSafely(path), isNew: false };
+  let isOpen = true;
+  const close = () => {
+    if (isOpen) closeSync(descriptor);
+    isOpen = false;
+  };
   try {
     const stats = fstatSync(descriptor);
     if (!stats.isFile()) throw fail('ERR_HOST_DENIED', path, 'is not a regular file');
     const { uid } = stats;
-    const wanted = owner ?? process.geteuid?.();
     if (uid === wanted) return { path, descriptor, identity: identityOf(stats), isNew, close };
     throw fail(
       'ERR_HOST_DENIED',

@@ -47,7 +47,7 @@ function keep(
 
 /**
  * Returns the file with a descriptor that closes when this thread ends in any way, in place of the
- * given one. Undefined if the file was removed or replaced meanwhile.
+ * given one, which it closes. Undefined if the file was removed or replaced meanwhile.
  *
  * @throws HandleError `ERR_HOST_UNSUPPORTED` if that needs a thread, which cannot be started.
  */
@@ -59,6 +59,9 @@ export function untilThreadEnds(file: RegionFile): RegionFile | undefined {
     Atomics.notify(words, WORD.state);
     Atomics.wait(words, WORD.state, STATE.closing, TIMEOUT_MS);
   };
+  // If this thread is terminated while it blocks, nobody closes the descriptor. A new file must be
+  // removed if there is no keeper.
+  if (!file.isNew) file.close();
   startKeeper(file, { path: file.path, flags: OPEN_FLAGS, words });
   const descriptor = Atomics.load(words, WORD.descriptor);
   if (descriptor === NO_DESCRIPTOR || !isOpenIn(file, descriptor)) {

@@ -17,7 +17,15 @@ import {
 import { processOfMark } from '../../src/memory/thread.ts';
 import { claimedAt } from '../support/cell.ts';
 import { compiled } from '../support/crew.ts';
-import { ask, hostPath, hostRegion, opened, startProcess } from '../support/host.ts';
+import {
+  ask,
+  closedRegion,
+  hostPath,
+  hostRegion,
+  opened,
+  ROOT,
+  startProcess,
+} from '../support/host.ts';
 import { leaked, ownersOf } from '../support/leaks.ts';
 import { part } from '../support/random.ts';
 import { replaceExchanges } from '../support/replaced-exchanges.ts';
@@ -109,6 +117,28 @@ describe('the permits of a process that is killed come back', () => {
     // The next one to open the region, or to look for ended ones, takes over what a dead process was recovering.
     expect(marks.map(processOfMark)).toEqual([region.handle.process]);
   });
+});
+
+test('a thread with trackUnmanagedFds: false that ends while it opens a region leaves nothing', async () => {
+  const path = closedRegion();
+  const code = `
+    import threads, { parentPort } from 'node:worker_threads';
+    import { syncBuiltinESMExports } from 'node:module';
+    // Its keeper starts for ever.
+    threads.Worker = class {
+      constructor() {
+        parentPort.postMessage('opening');
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+      }
+    };
+    syncBuiltinESMExports();
+    const { HostRegion } = await import('file://${ROOT}dist/src/host.js');
+    HostRegion.open({ path: '${path}' });`;
+  const program = new URL(`data:text/javascript,${encodeURIComponent(code)}`);
+  const worker = new Worker(program, { trackUnmanagedFds: false });
+  await once(worker, 'message');
+  await worker.terminate();
+  expect(opened(path)).toBe(0);
 });
 
 describe.each([

@@ -150,6 +150,11 @@ describe('opening fails, with a code and what to do, if the file', () => {
       `${path} belongs to user 12345, not 0: set owner to a user that you trust`,
     );
     HostRegion.open({ path, owner: 12_345 }).close();
+    // One that is missing is left to that user to create.
+    rmSync(path);
+    const missing = refusal(() => HostRegion.open({ path, owner: 12_345 }));
+    expect(missing).toEqual(['ERR_REGION_INVALID', `${path} does not exist`]);
+    expect(existsSync(path)).toBe(false);
   });
 
   test.runIf(process.geteuid?.() !== 0)('must not be opened', () => {
