@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, lstatSync, openSync } from 'node:fs';
+import { closeSync, constants, fstatSync, lstatSync, openSync, unlinkSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { HandleError, type HandleErrorCode } from '../errors.ts';
 import { platform } from './native.ts';
@@ -37,6 +37,12 @@ export function fail(
   cause?: unknown,
 ): HandleError {
   return new HandleError(code, `${path} ${message}`, cause === undefined ? {} : { cause });
+}
+
+/** The code of an error of the file system; its message if it has none. */
+export function reasonOf(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return code ?? message;
 }
 
 /**
@@ -102,6 +108,15 @@ export function isInPlace({ path, identity }: RegionFile): boolean {
   return stats !== undefined && identityOf(stats) === identity;
 }
 
+/** @throws HandleError `ERR_HOST_DENIED`, such as in a sticky folder if the file is another user's. */
+export function removeFile({ path }: RegionFile): void {
+  try {
+    unlinkSync(path);
+  } catch (cause) {
+    throw fail('ERR_HOST_DENIED', path, `cannot be removed: ${reasonOf(cause)}`, cause);
+  }
+}
+
 /**
  * Linux may refuse to open another user's file in `/dev/shm` with O_CREAT alone: see
  * `protected_regular` in proc_sys_fs(5).
@@ -151,5 +166,5 @@ function refusal(path: string, cause: Refusal, isCreated: boolean): HandleError 
     const flag = permission === 'FileSystemRead' ? '--allow-fs-read' : '--allow-fs-write';
     return denied(`is outside what ${flag} permits`);
   }
-  return denied(`cannot be opened: ${code ?? cause.message}`);
+  return denied(`cannot be opened: ${reasonOf(cause)}`);
 }

@@ -1,4 +1,4 @@
-import { fstatSync, ftruncateSync, readSync, rmSync, writeSync } from 'node:fs';
+import { fstatSync, ftruncateSync, readSync, writeSync } from 'node:fs';
 import { constants } from 'node:os';
 import type { HandleError } from '../errors.ts';
 import {
@@ -28,6 +28,8 @@ import {
   openFile,
   pathOf,
   type RegionFile,
+  reasonOf,
+  removeFile,
   type Wanted,
 } from './region-file.ts';
 import { beginTime, continueTime } from './region-time.ts';
@@ -61,8 +63,7 @@ class Header {
       const read = readSync(descriptor, header.bytes, 0, REGION_HEADER_BYTES, 0);
       return read === 0 ? undefined : header;
     } catch (cause) {
-      const { code, message } = cause as NodeJS.ErrnoException;
-      throw fail('ERR_HOST_DENIED', path, `cannot be read: ${code ?? message}`, cause);
+      throw fail('ERR_HOST_DENIED', path, `cannot be read: ${reasonOf(cause)}`, cause);
     }
   }
 
@@ -203,7 +204,7 @@ export function discard(locks: FileLocks): void {
   } catch {
     // Nobody can use a file that cannot be locked.
   }
-  if (isFree && isUnfinished(file) && isInPlace(file)) rmSync(file.path);
+  if (isFree && isUnfinished(file) && isInPlace(file)) removeFile(file);
 }
 
 /** Whether a file is empty, or holds a region that was never completed. */
@@ -247,7 +248,7 @@ function allocate(file: RegionFile, libc: Libc, bytes: number, header: Uint8Arra
     // Write before the file grows, so that a file of zeros is not taken for an incomplete region.
     writeSync(descriptor, header, 0, header.length, 0);
   } catch (cause) {
-    throw full((cause as NodeJS.ErrnoException).code ?? String(cause), cause);
+    throw full(reasonOf(cause), cause);
   }
   let interruptions = 0;
   for (let at = 0; at < bytes; ) {
@@ -264,7 +265,7 @@ function allocate(file: RegionFile, libc: Libc, bytes: number, header: Uint8Arra
  * Removes the file of a region, even one that cannot be opened, such as a stale or incomplete one.
  *
  * @throws HandleError `ERR_HOST_BUSY` if processes have it open, unless `isForced`;
- * `ERR_REGION_INVALID` if the file holds something else.
+ * `ERR_REGION_INVALID` if the file holds something else; `ERR_HOST_DENIED` if it must not be removed.
  */
 export function removeRegion(path: string, removal: Removal): void {
   // Repeats only if another process has just removed the file.
@@ -286,7 +287,7 @@ function tryRemoval(path: string, { isForced, owner }: Removal): boolean {
     if (!isRegion) throw fail('ERR_REGION_INVALID', path, 'holds no zerotime region');
     if (!isForced) takeAll(file);
     if (!isInPlace(file)) return false;
-    rmSync(path);
+    removeFile(file);
     return true;
   } finally {
     file.close();

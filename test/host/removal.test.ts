@@ -9,6 +9,7 @@ import { BOOT_BYTES, PROCESS_BYTES, REGION, REGION_FILE } from '../../src/memory
 import {
   ask,
   closedRegion,
+  hostError,
   hostPath,
   hostRegion,
   startProcesses,
@@ -76,6 +77,20 @@ test('a file that holds something else is never removed', () => {
   expect(readFileSync(path)).toHaveLength(65_536);
 });
 
+test('a file that this user must not remove says so, and stays', async () => {
+  const path = closedRegion();
+  await withFs(() => ({
+    unlinkSync() {
+      throw Object.assign(new Error('it failed'), { code: 'EPERM' });
+    },
+  }));
+  const removal = await import('../../src/host/region-header.ts');
+  expect(() => removal.removeRegion(path, FORCED)).toThrow(
+    hostError('ERR_HOST_DENIED', `${path} cannot be removed: EPERM`),
+  );
+  expect(existsSync(path)).toBe(true);
+});
+
 interface Lost {
   readonly result: number;
 }
@@ -108,10 +123,10 @@ describe('a removal races with an opening', () => {
     onTestFinished(() => file.close());
     const locks = new FileLocks(loadLibc(), file);
     const taken: boolean[] = [];
-    await withFs(({ rmSync }) => ({
-      rmSync(...args) {
+    await withFs(({ unlinkSync }) => ({
+      unlinkSync(...args) {
         taken.push(locks.take(1));
-        return rmSync(...args);
+        return unlinkSync(...args);
       },
     }));
     const removal = await import('../../src/host/region-header.ts');
