@@ -1,7 +1,7 @@
 import { readSync } from 'node:fs';
 import { HandleError } from '../errors.ts';
 import { Region } from '../limiters/region.ts';
-import { PROCESS_BYTES, PROCESSES_BYTES, REGION } from '../memory/layout.ts';
+import { PROCESS_BYTES, PROCESSES_BYTES } from '../memory/layout.ts';
 import { Region as AnyRegion } from '../memory/region.ts';
 import {
   allocatePages,
@@ -276,9 +276,8 @@ export function join(
 
 /** The path may lead to another file by now: compare when the opener's entry was written. */
 function isFileOf(region: AnyRegion, { descriptor }: RegionFile, opener: number): boolean {
-  const processes = region.i32[REGION.processes] ?? 0;
-  if (!region.holds(processes, PROCESSES_BYTES)) return false;
-  const at = processes + opener * PROCESS_BYTES;
+  if (!region.holds(region.entries, PROCESSES_BYTES)) return false;
+  const at = region.entries + opener * PROCESS_BYTES;
   const entry = new Uint8Array(PROCESS_BYTES);
   readSync(descriptor, entry, 0, PROCESS_BYTES, at);
   const own = new Uint8Array(region.buffer, at, PROCESS_BYTES);

@@ -10,7 +10,7 @@ import { type Key, KeyHash } from '../kernel/keyed/hash.ts';
 import { openKeyed } from '../kernel/keyed/host.ts';
 import type { KeyedKernel } from '../kernel/keyed/table-host.ts';
 import { openKeyedLimitSet } from '../kernel/limit-set/host.ts';
-import { CELLS } from '../limiters/terms.ts';
+import { cellOf } from '../limiters/terms.ts';
 import type { CellPlace } from '../memory/cell.ts';
 import { ENTRY, ENTRY_BYTES, KEYED } from '../memory/layout.ts';
 import type { Region } from '../memory/region.ts';
@@ -106,8 +106,8 @@ function checkKeyed(one: HostLimiter): KeyedLimiter {
   throw misfit(one, 'which has no keys');
 }
 
-function placeOf(region: Region, { kind, limiter: { handle } }: KeyedLimiter): CellPlace {
-  return CELLS[kind](region, handle.offset, handle.nonce).place;
+function placeOf(region: Region, { limiter: { handle } }: KeyedLimiter): CellPlace {
+  return cellOf(region, handle).place;
 }
 
 /**

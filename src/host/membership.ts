@@ -1,5 +1,5 @@
 import { HandleError } from '../errors.ts';
-import { PROCESS, PROCESS_BYTES, RECOVERED, REGION } from '../memory/layout.ts';
+import { PROCESS, PROCESS_BYTES, RECOVERED } from '../memory/layout.ts';
 import type { Region } from '../memory/region.ts';
 import { timers } from '../memory/runtime.ts';
 import { addDouble, loadDouble } from '../memory/shared-double.ts';
@@ -58,7 +58,7 @@ export class Membership {
   constructor(region: Region, locks: FileLocks, own: number, opener = own) {
     this.#region = region;
     this.#locks = locks;
-    this.#entries = region.i32[REGION.processes] ?? 0;
+    this.#entries = region.entries;
     this.#own = own;
     // Fails if the region's time is damaged.
     noteTime(region, this.#entries);

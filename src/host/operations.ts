@@ -1,7 +1,6 @@
 import { attach } from '../limiters/attach.ts';
 import { handleOfName, kindAt } from '../limiters/opening.ts';
-import { CELLS, type Terms } from '../limiters/terms.ts';
-import { nonceOf } from '../memory/cell.ts';
+import { cellOf, type Terms } from '../limiters/terms.ts';
 import type { LimiterHandle } from '../memory/handle.ts';
 import type { CellKind } from '../memory/layout.ts';
 import { namesIn } from '../memory/names.ts';
@@ -90,8 +89,8 @@ function find(region: HostRegion, name: string): Subject {
   if (kind === 'fleet-bucket') {
     throw new Error(`${shown(name)} is the stock of a fleet; change the limit of its source`);
   }
-  const { terms } = CELLS[kind](region, cell, nonceOf({ region, offset: cell, bytes: 0 }));
   const handle = handleOfName(region, named, kind);
+  const { terms } = cellOf(region, handle);
   const limiter = attach(handle) as unknown as Operable;
   const changes = () => ChangeLog.find(region)?.changes() ?? [];
   return { name, kind, cell, limiter, terms, changes };
@@ -167,7 +166,7 @@ function sizeOf(terms: Terms, capacity = terms['capacity']): Terms {
 }
 
 /** The terms that a limiter has after a change: those of a new one like it. */
-function termsAfter({ kind, terms, limiter }: Subject, change: Values): Terms {
+function termsAfter({ terms, limiter }: Subject, change: Values): Terms {
   const { tiers, ...others } = terms;
   const hasTiers = Object.keys(tiers ?? {}).length > 0;
   // The size of a table is of no matter to its limits.
@@ -176,8 +175,8 @@ function termsAfter({ kind, terms, limiter }: Subject, change: Values): Terms {
   const limiters = limiter.constructor as unknown as { create(options: Terms): Operable };
   const like = limiters.create(options);
   like.reconfigure?.(change);
-  const { memory, offset, nonce } = like.handle;
-  return { ...CELLS[kind](Region.open(memory), offset, nonce).terms, ...sizeOf(terms) };
+  const { handle } = like;
+  return { ...cellOf(Region.open(handle.memory), handle).terms, ...sizeOf(terms) };
 }
 
 function unchangeable(subject: Subject): Error {

@@ -7,6 +7,7 @@ import { rangeOf } from '../kernel/semaphore/latency-window.ts';
 import { boundsOf, liveWindow, openWindowCell } from '../kernel/window/cell.ts';
 import { openSometimesCell, readRule } from '../kernel/window/sometimes.ts';
 import type { CellPlace } from '../memory/cell.ts';
+import type { LimiterHandle } from '../memory/handle.ts';
 import type { CellKind } from '../memory/layout.ts';
 import type { Region } from '../memory/region.ts';
 import { ADAPT_RULES } from './adaptive-permits.ts';
@@ -177,3 +178,8 @@ export const CELLS: Readonly<Record<CellKind, Opener>> = {
   sometimes: sometimesCell,
   semaphore: semaphoreCell,
 };
+
+/** The cell to which a handle leads, in its region. */
+export function cellOf(region: Region, { zerotime, offset, nonce }: LimiterHandle): Cell {
+  return CELLS[zerotime](region, offset, nonce);
+}

@@ -177,19 +177,19 @@ class RegionBase {
     return sharingOf.get(this.#memory);
   }
 
-  /** Byte offset of the entries of processes; 0 unless processes share the region. */
-  get #processes(): number {
+  /** Byte offset of the entries of processes; 0 unless processes share the region. @internal */
+  get entries(): number {
     return this.i32[REGION.processes] ?? 0;
   }
 
   /** The longest time in milliseconds that a sleeper may miss a change. @internal */
   get lookMs(): number {
-    return this.#processes === 0 ? LOOK_MS : SHARED_LOOK_MS;
+    return this.entries === 0 ? LOOK_MS : SHARED_LOOK_MS;
   }
 
   /** The count of events fired in a region that processes share; undefined in any other. @internal */
   get fired(): Int32Array<SharedArrayBuffer> | undefined {
-    if (this.#processes === 0) return undefined;
+    if (this.entries === 0) return undefined;
     return new Int32Array(this.buffer, REGION_FILE.fired, 1);
   }
 
@@ -200,7 +200,7 @@ class RegionBase {
    * @internal
    */
   get shiftUs(): number {
-    const entries = this.#processes;
+    const { entries } = this;
     const shiftUs = entries === 0 ? 0 : (this.f64[(entries + REGION_TIME.shiftUs) >> 3] ?? 0);
     if (Math.abs(shiftUs) <= Number.MAX_SAFE_INTEGER) return shiftUs;
     throw new HandleError(

@@ -14,7 +14,7 @@ import { FleetBucket } from '../../src/integrations/redis.ts';
 import { FLEET_CELL, FLEET_MEMBER, FLEET_MEMBER_BYTES } from '../../src/memory/layout/fleet.ts';
 import { PROCESS, PROCESS_BYTES, REGION } from '../../src/memory/layout.ts';
 import { folderOfTest } from '../support/folders.ts';
-import { ask, hostPath, hostRegion, startProcess } from '../support/host.ts';
+import { ask, hostPath, hostRegion, opened, startProcess } from '../support/host.ts';
 import { plant } from '../support/plant.ts';
 import { until } from '../support/settled.ts';
 import { host } from './support/operated.ts';
@@ -162,11 +162,15 @@ test('ls lists regions, passes over other files, and says which region cannot be
   symlinkSync(`${where}/used`, `${where}/link`);
   HostRegion.open({ path: `${where}/cut`, bytes: 131_072 }).close();
   truncateSync(`${where}/cut`, 65_536);
+  const damaged = HostRegion.open({ path: `${where}/damaged` });
+  damaged.close();
+  damaged.i32[REGION.names] = 1;
   const { stdout, code } = await host('ls', where);
-  expect(code).toBe(0);
+  expect([code, opened(`${where}/damaged`)]).toEqual([0, 0]);
   expect(stdout.split('\n').sort()).toEqual([
     '',
     `${where}/cut was cut: it has 65536 of 131072 bytes`,
+    `${where}/damaged: the names in the region are invalid`,
     expect.stringMatching(/\/empty {2}65,536 bytes, \d+ % used, 0 limiters, 0 processes$/),
     expect.stringMatching(/\/used {2}131,072 bytes, \d+ % used, 1 limiter, 0 processes$/),
   ]);

@@ -27,15 +27,20 @@ export function others(region: HostRegion) {
 export function listed(path: string): string[] {
   try {
     const region = HostRegion.find(path);
-    const count = [...region.limiters()].length;
-    const alive = others(region).filter(({ isAlive }) => isAlive).length;
-    const line = `${path}  ${usage(region)}, ${countOf(count, 'limiters')}, ${countOf(alive, 'processes')}`;
-    region.close();
-    return [line];
+    try {
+      const count = countOf(region.limiters().length, 'limiters');
+      const alive = others(region).filter(({ isAlive }) => isAlive).length;
+      return [`${path}  ${usage(region)}, ${count}, ${countOf(alive, 'processes')}`];
+    } finally {
+      region.close();
+    }
   } catch (error) {
     if (!(error instanceof HandleError) || error.code === 'ERR_HOST_UNSUPPORTED') throw error;
-    const isOther = error.message.endsWith('holds no zerotime region');
-    return isOther || error.message.endsWith('holds no region yet') ? [] : [error.message];
+    const { message } = error;
+    const isOther = message.endsWith('holds no zerotime region');
+    if (isOther || message.endsWith('holds no region yet')) return [];
+    // What is damaged inside does not know its file.
+    return [message.startsWith(path) ? message : `${path}: ${message}`];
   }
 }
 

@@ -1,6 +1,6 @@
 import { HostRegion } from '../../../src/host.ts';
 import { handleOfName, kindAt } from '../../../src/limiters/opening.ts';
-import { CELLS, type Terms } from '../../../src/limiters/terms.ts';
+import { cellOf, type Terms } from '../../../src/limiters/terms.ts';
 import type { CellKind } from '../../../src/memory/layout.ts';
 import { namesIn } from '../../../src/memory/names.ts';
 import { hostPath } from '../../support/host.ts';
@@ -36,8 +36,7 @@ export function termsIn(path: string): Readonly<Record<string, Terms>> {
   return inRegion(path, (region) => {
     const terms = [...namesIn(region)].map((named) => {
       const kind = kindAt(region, named.cell) as CellKind;
-      const { offset, nonce } = handleOfName(region, named, kind);
-      return [named.name, CELLS[kind](region, offset, nonce).terms] as const;
+      return [named.name, cellOf(region, handleOfName(region, named, kind)).terms] as const;
     });
     return Object.fromEntries(terms);
   });

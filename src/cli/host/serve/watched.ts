@@ -5,7 +5,7 @@ import type { HostProcess } from '../../../host/membership.ts';
 import { fieldsOf } from '../../../host/operations.ts';
 import { pathOf } from '../../../host/region-file.ts';
 import { type Reading, readingIfAny } from '../../../integrations/metrics/readings.ts';
-import { CELLS } from '../../../limiters/terms.ts';
+import { cellOf } from '../../../limiters/terms.ts';
 import { printableLine } from '../../../load/plan/redact.ts';
 import { changesIn } from '../requested-change.ts';
 import { others, recovered, usage } from '../summary.ts';
@@ -113,8 +113,7 @@ function readLimiter(region: HostRegion, one: HostLimiter): ReadLimiter {
 function limitOf(region: HostRegion, { kind, limiter }: HostLimiter): string {
   if (kind === 'fleet-bucket') return `stock ${limiter.limit}`;
   try {
-    const { offset, nonce } = limiter.handle;
-    const { whenFull, capacity, ...terms } = CELLS[kind](region, offset, nonce).terms;
+    const { whenFull, capacity, ...terms } = cellOf(region, limiter.handle).terms;
     const parts = [...fieldsOf(terms)].map(([field, value]) => `${field} ${value}`);
     return printableLine(parts.join(', '));
   } catch (error) {
