@@ -25,6 +25,7 @@ import {
   EXISTING,
   fail,
   isInPlace,
+  MOST_TRIES,
   openFile,
   pathOf,
   type RegionFile,
@@ -268,8 +269,10 @@ function allocate(file: RegionFile, libc: Libc, bytes: number, header: Uint8Arra
  * `ERR_REGION_INVALID` if the file holds something else; `ERR_HOST_DENIED` if it must not be removed.
  */
 export function removeRegion(path: string, removal: Removal): void {
-  // Repeats only if another process has just removed the file.
-  while (!tryRemoval(pathOf(path), removal));
+  for (let tries = 0; tries < MOST_TRIES; tries++) {
+    if (tryRemoval(pathOf(path), removal)) return;
+  }
+  throw fail('ERR_HOST_BUSY', pathOf(path), 'is replaced each time it is opened');
 }
 
 interface Removal {
@@ -297,7 +300,8 @@ function tryRemoval(path: string, { isForced, owner }: Removal): boolean {
 /** Takes all locks of a region, so that no process can open it. */
 function takeAll(file: RegionFile): void {
   const locks = new FileLocks(loadLibc(), file);
-  while (!locks.take(CREATING, PROCESS_COUNT + 1)) {
+  for (let tries = 0; tries < MOST_TRIES; tries++) {
+    if (locks.take(CREATING, PROCESS_COUNT + 1)) return;
     if (locks.isTaken(CREATING)) {
       throw fail('ERR_HOST_BUSY', file.path, 'is being created or removed: try again');
     }
@@ -305,10 +309,11 @@ function takeAll(file: RegionFile): void {
     if (users.length === 0) continue; // they have just ended
     const pids = users.filter((pid) => pid !== 0).join(', ');
     // A process has its entry's lock before and after the entry has its pid.
-    if (pids === '') throw fail('ERR_HOST_BUSY', file.path, 'is being opened or closed: try again');
+    if (pids === '') break;
     const message = `is open in process ${pids}: end it first, or use --force`;
     throw fail('ERR_HOST_BUSY', file.path, message);
   }
+  throw fail('ERR_HOST_BUSY', file.path, 'is being opened or closed: try again');
 }
 
 /** The pids of the processes that have a region open, by their locks; 0 where none is written. */

@@ -148,6 +148,38 @@ describe('a removal races with an opening', () => {
     expect(() => removal.removeRegion(path, ASKED)).toThrow(`${path} does not exist`);
   });
 
+  test('of others that replace the file without end: it gives up', async () => {
+    const path = closedRegion();
+    await withFs(() => ({ lstatSync: () => undefined }) as never);
+    const removal = await import('../../src/host/region-header.ts');
+    expect(() => removal.removeRegion(path, ASKED)).toThrow(
+      expect.objectContaining({
+        code: 'ERR_HOST_BUSY',
+        message: `${path} is replaced each time it is opened`,
+      }),
+    );
+  });
+
+  test('of others that open and close the region without end: it gives up', async () => {
+    const path = closedRegion();
+    const { lock } = platform;
+    await withLibc((real) => ({
+      lock(file, command, flock) {
+        if (command === lock.set) return -1;
+        const view = new DataView(flock.buffer);
+        const isOfOne = view.getBigInt64(lock.length, true) === 1n;
+        const answer = real.lock(file, command, flock);
+        // Of all locks, one is taken; of each by itself, none any more.
+        if (!isOfOne) view.setInt16(lock.type, lock.exclusive, true);
+        return answer;
+      },
+    }));
+    const removal = await import('../../src/host/region-header.ts');
+    expect(() => removal.removeRegion(path, ASKED)).toThrow(
+      `${path} is being opened or closed: try again`,
+    );
+  });
+
   test('that creates the region: the removal is refused', () => {
     const path = closedRegion();
     const file = openFile(path, EXISTING);
