@@ -2,7 +2,7 @@ import { freeStripes } from '../kernel/counters.ts';
 import { freeSlots } from '../kernel/limit-set/slots.ts';
 import { Owners, recoverWaiters, semaphores } from '../kernel/semaphore/owners.ts';
 import { kindAt } from '../limiters/opening.ts';
-import { CELLS } from '../limiters/terms.ts';
+import { cellOf } from '../limiters/terms.ts';
 import { nonceOf } from '../memory/cell.ts';
 import { SharedEvent } from '../memory/event.ts';
 import {
@@ -59,7 +59,8 @@ function recoverLimiter(region: Region, cell: number, process: number): Recovere
     const bucket = Atomics.load(region.i32, (cell + FLEET_CELL.bucket) >> 2);
     return { ...recoverLimiter(region, bucket, process), tokens };
   }
-  const { place } = CELLS[kind](region, cell, nonceOf({ region, offset: cell, bytes: 0 }));
+  const nonce = nonceOf({ region, offset: cell, bytes: 0 });
+  const { place } = cellOf(region, { zerotime: kind, offset: cell, nonce });
   freeStripes(place, hasEnded);
   if (kind === 'semaphore') {
     const { engine } = semaphores.openShared(region, undefined);

@@ -1,4 +1,3 @@
-import { openWindowCell } from '../kernel/window/cell.ts';
 import { MAX_WINDOW_LIMIT } from '../kernel/window/limit.ts';
 import { checkOptions, joined, type Known } from '../known-options.ts';
 import {
@@ -99,7 +98,7 @@ export class FixedWindow extends WindowLimiter<'fixed-window'> {
    * @throws HandleError if `handle` is not a fixed window's, or its memory is damaged.
    */
   static attach(handle: LimiterHandle<'fixed-window'>): FixedWindow {
-    return new FixedWindow(find('fixed-window', handle, openWindowCell));
+    return new FixedWindow(find(fixedWindowTerms, handle));
   }
 
   /** @internal */

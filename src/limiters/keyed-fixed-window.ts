@@ -1,6 +1,5 @@
 import type { Receipt, TokenKernel } from '../kernel/bucket/kernel.ts';
 import { perInterval, type Schedule } from '../kernel/bucket/schedule.ts';
-import { openKeyedCell } from '../kernel/keyed/cell.ts';
 import { openKeyed } from '../kernel/keyed/host.ts';
 import { checkOptions, joined, type Known } from '../known-options.ts';
 import type { SharedEvent } from '../memory/event.ts';
@@ -295,7 +294,7 @@ export class KeyedFixedWindow extends KeyedLimiter<typeof KIND, KeyWindow, TierO
    * @throws HandleError if `handle` is not a keyed fixed window's, or its memory is damaged.
    */
   static attach(handle: LimiterHandle<typeof KIND>): KeyedFixedWindow {
-    return new KeyedFixedWindow(find(KIND, handle, openKeyedCell));
+    return new KeyedFixedWindow(find(keyedFixedWindowTerms, handle));
   }
 
   /** The largest number of tokens that a window of one key admits. */

@@ -1,4 +1,4 @@
-import { createLimitSetCell, openLimitSetCell, setBytesPerKey } from '../kernel/limit-set/cell.ts';
+import { createLimitSetCell, setBytesPerKey } from '../kernel/limit-set/cell.ts';
 import { openKeyedLimitSet } from '../kernel/limit-set/host.ts';
 import { checkOptions, joined, type Known } from '../known-options.ts';
 import { KeyedBucket } from './keyed-bucket.ts';
@@ -103,7 +103,7 @@ export class KeyedLimitSet extends KeyedBucket<typeof KIND, WithoutTiers> {
    * @throws HandleError if `handle` is not a keyed limit set's, or its memory is damaged.
    */
   static attach(handle: LimiterHandle<typeof KIND>): KeyedLimitSet {
-    return new KeyedLimitSet(find(KIND, handle, openLimitSetCell));
+    return new KeyedLimitSet(find(keyedLimitSetTerms, handle));
   }
 
   /** The limits in force for each key, in the order given. `rate` and `burst` are the smallest. */

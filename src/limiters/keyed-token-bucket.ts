@@ -1,4 +1,3 @@
-import { openKeyedCell } from '../kernel/keyed/cell.ts';
 import { openKeyed } from '../kernel/keyed/host.ts';
 import { checkOptions, joined, type Known } from '../known-options.ts';
 import { KeyedBucket } from './keyed-bucket.ts';
@@ -131,7 +130,7 @@ export class KeyedTokenBucket extends KeyedBucket<typeof KIND, TierOptions> {
    * @throws HandleError if `handle` is not a keyed token bucket's, or its memory is damaged.
    */
   static attach(handle: LimiterHandle<typeof KIND>): KeyedTokenBucket {
-    return new KeyedTokenBucket(find(KIND, handle, openKeyedCell));
+    return new KeyedTokenBucket(find(keyedTokenBucketTerms, handle));
   }
 
   /** The limits of the tiers by name; empty if there are none. */

@@ -1,4 +1,4 @@
-import { createBucketCell, openBucketCell } from '../kernel/bucket/cell.ts';
+import { createBucketCell } from '../kernel/bucket/cell.ts';
 import { type HostedBucket, openBucket } from '../kernel/bucket/host.ts';
 import { continuous, largestBurst, type Schedule } from '../kernel/bucket/schedule.ts';
 import { MAX_SPAN_TICKS } from '../kernel/constants.ts';
@@ -18,7 +18,7 @@ import {
 import type { Region } from './region.ts';
 import type { Description } from './state.ts';
 import { leakyBucketTerms } from './terms.ts';
-import { announce } from './waiting.ts';
+import { putInForce } from './waiting.ts';
 
 /** The limit of a leaky bucket. */
 export interface LeakyLimit {
@@ -105,7 +105,7 @@ export class LeakyBucket extends Bucket<'leaky-bucket'> {
    * @throws HandleError if `handle` is not a leaky bucket's, or its memory is damaged.
    */
   static attach(handle: LimiterHandle<'leaky-bucket'>): LeakyBucket {
-    return new LeakyBucket(find('leaky-bucket', handle, openBucketCell));
+    return new LeakyBucket(find(leakyBucketTerms, handle));
   }
 
   /** Number of unused slots that can be made up at once. */
@@ -124,13 +124,9 @@ export class LeakyBucket extends Bucket<'leaky-bucket'> {
    * @throws RangeError, TypeError for an invalid option, naming it.
    */
   reconfigure(limit: Partial<LeakyLimit>): void {
-    const { clock } = this;
     const changes = given(checkOptions(limit, LIMIT, 'limit'), LIMIT);
-    this.kernel.reconfigure(
-      () => clock.now(),
-      ({ rate, burst, ticksPerToken }) =>
-        scheduleOf({ rate, slack: burst - 1, ...changes }, ticksPerToken),
+    putInForce(this, this.kernel, ({ rate, burst, ticksPerToken }: Schedule) =>
+      scheduleOf({ rate, slack: burst - 1, ...changes }, ticksPerToken),
     );
-    announce(this);
   }
 }

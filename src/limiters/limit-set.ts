@@ -1,4 +1,4 @@
-import { createLimitSetCell, openLimitSetCell } from '../kernel/limit-set/cell.ts';
+import { createLimitSetCell } from '../kernel/limit-set/cell.ts';
 import { type HostedLimitSet, openLimitSet } from '../kernel/limit-set/host.ts';
 import { checkOptions, joined, type Known } from '../known-options.ts';
 import { Bucket } from './bucket.ts';
@@ -26,7 +26,7 @@ import { limitsBelow, type RefusedMessage } from './refused.ts';
 import type { Region } from './region.ts';
 import type { Description } from './state.ts';
 import { limitSetTerms } from './terms.ts';
-import { announce } from './waiting.ts';
+import { putInForce } from './waiting.ts';
 
 /** Options of {@link LimitSet.create}. */
 export interface LimitSetOptions extends SeveralLimits, SharedOptions {
@@ -107,7 +107,7 @@ export class LimitSet extends Bucket<'limit-set'> {
    * @throws HandleError if `handle` is not a limit set's, or its memory is damaged.
    */
   static attach(handle: LimiterHandle<'limit-set'>): LimitSet {
-    return new LimitSet(find('limit-set', handle, openLimitSetCell));
+    return new LimitSet(find(limitSetTerms, handle));
   }
 
   /** The smallest burst. */
@@ -154,7 +154,6 @@ export class LimitSet extends Bucket<'limit-set'> {
    */
   reconfigure(change: LimitsChange): void {
     const { limits } = checkOptions(change, { limits: true }, 'change');
-    this.kernel.reconfigure(() => this.clock.now(), changeOf(this.kernel.count, limits));
-    announce(this);
+    putInForce(this, this.kernel, changeOf(this.kernel.count, limits));
   }
 }

@@ -81,11 +81,10 @@ export function checkShared(options: SharedOptions): {
   return { clock: clockIn(region, clock), region, kernel, stats };
 }
 
-/** Opens the limiter behind a handle; `open` checks the contents of its cell. */
+/** Opens the limiter behind a handle. */
 export function find<Kind extends CellKind>(
-  kind: Kind,
+  { kind, open }: NamedTerms<Kind>,
   handle: unknown,
-  open: (region: Region, offset: number, kind: Kind, nonce: number) => CellPlace,
 ): OpenLimiter<Kind> {
   const read = readHandle(handle, kind);
   const { memory, offset, nonce, clock: clockHandle, kernel, path, process } = read;
@@ -296,7 +295,10 @@ export function openNamed<
   if (kind !== maker.kind) throw mismatch(name, 'kind', maker.kind, kind);
   const handle = handleOfName(region, found, maker.kind, clockOf(region, found, clock));
   const stats = Atomics.load(region.i32, (found.cell + CELL.stripes) >> 2) !== 0;
-  const terms = { ...maker.cell(region, found.cell, handle.nonce).terms, stats };
+  const terms = {
+    ...maker.termsOf(maker.open(region, found.cell, maker.kind, handle.nonce)),
+    stats,
+  };
   const attached = maker.made.attach({ ...handle, kernel: wanted.kernel });
   nameOf.set(attached, name);
   settle(maker.changeable, attached, { name, wanted: wanted as Terms, terms, onMismatch });

@@ -1,5 +1,5 @@
 import { RateLimitError } from '../errors.ts';
-import { createSemaphoreCell, openSemaphoreCell, PERMITS } from '../kernel/semaphore/cell.ts';
+import { createSemaphoreCell, PERMITS } from '../kernel/semaphore/cell.ts';
 import { type HostedSemaphore, openSemaphore, type Waiter } from '../kernel/semaphore/host.ts';
 import { checkOptions } from '../known-options.ts';
 import type { KernelName } from '../memory/handle.ts';
@@ -107,7 +107,7 @@ export class Semaphore extends Described {
    * @throws HandleError if `handle` is not a semaphore's, or its memory is damaged.
    */
   static attach(handle: LimiterHandle<'semaphore'>): Semaphore {
-    const semaphore = new Semaphore(find('semaphore', handle, openSemaphoreCell));
+    const semaphore = new Semaphore(find(semaphoreTerms, handle));
     semaphore.#kernel.leaveAtThreadEnd();
     return semaphore;
   }

@@ -1,4 +1,4 @@
-import { boundsOf, openWindowCell } from '../kernel/window/cell.ts';
+import { boundsOf } from '../kernel/window/cell.ts';
 import { checkOptions, joined, type Known } from '../known-options.ts';
 import type { Takeback } from './limiter.ts';
 import {
@@ -104,7 +104,7 @@ export class SlidingLog extends WindowLimiter<'sliding-log'> {
    * @throws HandleError if `handle` is not a sliding log's, or its memory is damaged.
    */
   static attach(handle: LimiterHandle<'sliding-log'>): SlidingLog {
-    return new SlidingLog(find('sliding-log', handle, openWindowCell));
+    return new SlidingLog(find(slidingLogTerms, handle));
   }
 
   /** @internal */

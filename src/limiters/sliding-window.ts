@@ -1,4 +1,4 @@
-import { boundsOf, openWindowCell } from '../kernel/window/cell.ts';
+import { boundsOf } from '../kernel/window/cell.ts';
 import { checkOptions, joined, type Known } from '../known-options.ts';
 import {
   find,
@@ -119,7 +119,7 @@ export class SlidingWindow extends WindowLimiter<'sliding-window'> {
    * @throws HandleError if `handle` is not a sliding window's, or its memory is damaged.
    */
   static attach(handle: LimiterHandle<'sliding-window'>): SlidingWindow {
-    return new SlidingWindow(find('sliding-window', handle, openWindowCell));
+    return new SlidingWindow(find(slidingWindowTerms, handle));
   }
 
   /** @internal */

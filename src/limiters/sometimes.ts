@@ -3,7 +3,6 @@ import {
   createSometimesCell,
   type HostedSometimes,
   openSometimes,
-  openSometimesCell,
   readRule,
 } from '../kernel/window/sometimes.ts';
 import { checkOptions, type Known } from '../known-options.ts';
@@ -110,7 +109,7 @@ export class Sometimes extends Described {
    * @throws HandleError if `handle` is not a `Sometimes`'s, or its memory is damaged.
    */
   static attach(handle: LimiterHandle<'sometimes'>): Sometimes {
-    return new Sometimes(find('sometimes', handle, openSometimesCell));
+    return new Sometimes(find(sometimesTerms, handle));
   }
 
   /** Send this to another thread and pass it to `attach` there. */

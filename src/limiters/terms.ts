@@ -1,10 +1,15 @@
 import { liveRecord, openBucketCell } from '../kernel/bucket/cell.ts';
 import { WHEN_FULL } from '../kernel/constants.ts';
-import { liveLimits as liveTableLimits, openKeyedCell, readTable } from '../kernel/keyed/cell.ts';
+import {
+  liveLimits as liveTableLimits,
+  openKeyedCell,
+  readTable,
+  type TableLimit,
+} from '../kernel/keyed/cell.ts';
 import { layoutOf, liveLimits, openLimitSetCell } from '../kernel/limit-set/cell.ts';
 import { configurationOf, openSemaphoreCell, permitsOf } from '../kernel/semaphore/cell.ts';
 import { rangeOf } from '../kernel/semaphore/latency-window.ts';
-import { boundsOf, liveWindow, openWindowCell } from '../kernel/window/cell.ts';
+import { type Bounds, boundsOf, liveWindow, openWindowCell } from '../kernel/window/cell.ts';
 import { openSometimesCell, readRule } from '../kernel/window/sometimes.ts';
 import type { CellPlace } from '../memory/cell.ts';
 import type { LimiterHandle } from '../memory/handle.ts';
@@ -16,32 +21,19 @@ import { limitOf } from './limit.ts';
 /** The options, by name, that would create a limiter like an existing one. */
 export type Terms = Readonly<Record<string, unknown>>;
 
-/** A limiter's cell and its terms. */
-export interface Cell {
-  readonly place: CellPlace;
-  readonly terms: Terms;
+/** How limiters of one kind are found, and what may change of them. */
+export interface NamedTerms<Kind extends string> {
+  readonly kind: Kind;
+  /** Opens a cell and checks it. */
+  readonly open: (region: Region, offset: number, kind: Kind, nonce: number) => CellPlace;
+  /** The terms of an open cell. */
+  readonly termsOf: (place: CellPlace) => Terms;
+  /** The options that `reconfigure` accepts. */
+  readonly changeable: readonly string[];
 }
 
-/** Opens a cell of one kind and checks it. */
-export type Opener = (region: Region, offset: number, nonce: number) => Cell;
-
-function bucketCell(region: Region, offset: number, nonce: number): Cell {
-  const place = openBucketCell(region, offset, 'token-bucket', nonce);
-  return { place, terms: limitOf(liveRecord(place).schedule) };
-}
-
-function limitSetCell(region: Region, offset: number, nonce: number): Cell {
-  const place = openLimitSetCell(region, offset, 'limit-set', nonce);
-  return { place, terms: { limits: limitsOf(place) } };
-}
-
-function keyedLimitSetCell(region: Region, offset: number, nonce: number): Cell {
-  const place = openLimitSetCell(region, offset, 'keyed-limit-set', nonce);
-  return { place, terms: { limits: limitsOf(place), ...tableTerms(layoutOf(place)) } };
-}
-
-function limitsOf(place: CellPlace): Terms[] {
-  return liveLimits(place).limits.map(({ rate, burst }) => ({ rate, burst }));
+function setTerms(place: CellPlace): Terms {
+  return { limits: liveLimits(place).limits.map(({ rate, burst }) => ({ rate, burst })) };
 }
 
 /** The terms of every table. */
@@ -50,136 +42,129 @@ function tableTerms({ entries, whenFull }: { entries: number; whenFull: number }
   return { capacity: entries / 2, whenFull: policy };
 }
 
-function leakyCell(region: Region, offset: number, nonce: number): Cell {
-  const place = openBucketCell(region, offset, 'leaky-bucket', nonce);
-  const { rate, burst } = liveRecord(place).schedule;
-  return { place, terms: { rate, slack: burst - 1 } };
+/** `limitTerms` returns the terms of one limit; `common` are those of all. */
+function tieredTerms(
+  place: CellPlace,
+  limitTerms: (limit: TableLimit) => Terms,
+  common: Terms = {},
+): Terms {
+  const layout = readTable(place);
+  const [own, ...others] = liveTableLimits(place).limits;
+  const tiers = others.map((other, i) => [layout.tiers[i], limitTerms(other)] as const);
+  const terms = { ...limitTerms(own), tiers: Object.fromEntries(tiers) };
+  return { ...terms, ...common, ...tableTerms(layout) };
 }
 
-function windows(kind: 'fixed-window' | 'sliding-window' | 'sliding-log'): Opener {
-  return (region, offset, nonce) => {
-    const place = openWindowCell(region, offset, kind, nonce);
-    const bounds = boundsOf(place);
-    const { limit, intervalMs } = liveWindow(place, bounds);
-    const { slots, maxLimit, allowDoubleBurst } = bounds;
-    const own = {
-      'fixed-window': { allowDoubleBurst },
-      'sliding-window': { slots, maxLimit },
-      'sliding-log': { maxLimit },
-    };
-    return { place, terms: { limit, intervalMs, ...own[kind] } };
-  };
+/** `own` are the bounds that are options of the kind. */
+function windowTerms(place: CellPlace, ...own: (keyof Bounds)[]): Terms {
+  const bounds = boundsOf(place);
+  const { limit, intervalMs } = liveWindow(place, bounds);
+  return { limit, intervalMs, ...Object.fromEntries(own.map((bound) => [bound, bounds[bound]])) };
 }
-
-/** `termsOf` returns the terms of one limit of a table. */
-function tables(
-  kind: 'keyed-token-bucket' | 'keyed-fixed-window',
-  limitTerms: (limit: { readonly pace: number; readonly burst: number }) => Terms,
-): Opener {
-  return (region, offset, nonce) => {
-    const place = openKeyedCell(region, offset, kind, nonce);
-    const layout = readTable(place);
-    const { limits } = liveTableLimits(place);
-    const [own, ...others] = limits;
-    const tiers = others.map((other, i) => [layout.tiers[i], limitTerms(other)] as const);
-    const limit = { ...limitTerms(own), tiers: Object.fromEntries(tiers) };
-    const intervalMs = kind === 'keyed-fixed-window' ? { intervalMs: own.pace / 1000 } : {};
-    return { place, terms: { ...limit, ...intervalMs, ...tableTerms(layout) } };
-  };
-}
-
-function sometimesCell(region: Region, offset: number, nonce: number): Cell {
-  const place = openSometimesCell(region, offset, 'sometimes', nonce);
-  const { first, every, intervalMs } = readRule(place);
-  return { place, terms: { first, every, intervalMs } };
-}
-
-function semaphoreCell(region: Region, offset: number, nonce: number): Cell {
-  const place = openSemaphoreCell(region, offset, 'semaphore', nonce);
-  const { maxPermits, holdMs, adapts, waiters } = configurationOf(place);
-  const bound = holdMs === 0 ? {} : { holdMs };
-  if (adapts === 0) return { place, terms: { permits: permitsOf(place), maxPermits, ...bound } };
-  const { min, max } = rangeOf(place, waiters);
-  const adapt = ADAPT_RULES[adapts - 1];
-  return { place, terms: { permits: { min, max }, adapt, maxPermits, ...bound } };
-}
-
-const fixedWindowCell = /* @__PURE__ */ windows('fixed-window');
-const slidingWindowCell = /* @__PURE__ */ windows('sliding-window');
-const slidingLogCell = /* @__PURE__ */ windows('sliding-log');
-
-function continuous({ pace, burst }: { readonly pace: number; readonly burst: number }): Terms {
-  return { rate: pace, burst };
-}
-
-const keyedBucketCell = /* @__PURE__ */ tables('keyed-token-bucket', continuous);
-const keyedWindowCell = /* @__PURE__ */ tables('keyed-fixed-window', ({ burst }) => ({
-  limit: burst,
-}));
-
-/** How `open` finds a limiter of one kind, and what it may change of it. */
-export interface NamedTerms<Kind extends string> {
-  readonly kind: Kind;
-  readonly cell: Opener;
-  /** The options that `reconfigure` accepts. */
-  readonly changeable: readonly string[];
-}
-
-function named<Kind extends CellKind>(
-  kind: Kind,
-  cell: Opener,
-  changeable: readonly string[],
-): NamedTerms<Kind> {
-  return { kind, cell, changeable };
-}
-
-const BUCKET = ['rate', 'burst', 'quantum', 'fillIntervalMs'];
-const KEYED_BUCKET = ['rate', 'burst', 'tiers'];
-const KEYED_WINDOW = ['limit', 'tiers'];
-const WINDOW = ['limit', 'intervalMs'];
-const SET = ['limits'];
 
 // Constants of their own, so that a bundle contains those of its limiters only.
-export const tokenBucketTerms = /* @__PURE__ */ named('token-bucket', bucketCell, BUCKET);
-export const leakyBucketTerms = /* @__PURE__ */ named('leaky-bucket', leakyCell, ['rate', 'slack']);
-export const fixedWindowTerms = /* @__PURE__ */ named('fixed-window', fixedWindowCell, WINDOW);
-export const slidingWindowTerms = /* @__PURE__ */ named(
-  'sliding-window',
-  slidingWindowCell,
-  WINDOW,
-);
-export const slidingLogTerms = /* @__PURE__ */ named('sliding-log', slidingLogCell, WINDOW);
-export const keyedTokenBucketTerms = /* @__PURE__ */ named(
-  'keyed-token-bucket',
-  keyedBucketCell,
-  KEYED_BUCKET,
-);
-export const keyedFixedWindowTerms = /* @__PURE__ */ named(
-  'keyed-fixed-window',
-  keyedWindowCell,
-  KEYED_WINDOW,
-);
-export const limitSetTerms = /* @__PURE__ */ named('limit-set', limitSetCell, SET);
-export const keyedLimitSetTerms = /* @__PURE__ */ named('keyed-limit-set', keyedLimitSetCell, SET);
-export const sometimesTerms = /* @__PURE__ */ named('sometimes', sometimesCell, []);
-export const semaphoreTerms = /* @__PURE__ */ named('semaphore', semaphoreCell, ['permits']);
-
-/** Opens the cells of every kind of limiter. */
-export const CELLS: Readonly<Record<CellKind, Opener>> = {
-  'token-bucket': bucketCell,
-  'leaky-bucket': leakyCell,
-  'fixed-window': fixedWindowCell,
-  'sliding-window': slidingWindowCell,
-  'sliding-log': slidingLogCell,
-  'keyed-token-bucket': keyedBucketCell,
-  'keyed-fixed-window': keyedWindowCell,
-  'limit-set': limitSetCell,
-  'keyed-limit-set': keyedLimitSetCell,
-  sometimes: sometimesCell,
-  semaphore: semaphoreCell,
+export const tokenBucketTerms: NamedTerms<'token-bucket'> = {
+  kind: 'token-bucket',
+  open: openBucketCell,
+  termsOf: (place) => limitOf(liveRecord(place).schedule),
+  changeable: ['rate', 'burst', 'quantum', 'fillIntervalMs'],
+};
+export const leakyBucketTerms: NamedTerms<'leaky-bucket'> = {
+  kind: 'leaky-bucket',
+  open: openBucketCell,
+  termsOf(place) {
+    const { rate, burst } = liveRecord(place).schedule;
+    return { rate, slack: burst - 1 };
+  },
+  changeable: ['rate', 'slack'],
+};
+export const limitSetTerms: NamedTerms<'limit-set'> = {
+  kind: 'limit-set',
+  open: openLimitSetCell,
+  termsOf: setTerms,
+  changeable: ['limits'],
+};
+export const keyedLimitSetTerms: NamedTerms<'keyed-limit-set'> = {
+  kind: 'keyed-limit-set',
+  open: openLimitSetCell,
+  termsOf: (place) => ({ ...setTerms(place), ...tableTerms(layoutOf(place)) }),
+  changeable: ['limits'],
+};
+export const keyedTokenBucketTerms: NamedTerms<'keyed-token-bucket'> = {
+  kind: 'keyed-token-bucket',
+  open: openKeyedCell,
+  termsOf: (place) => tieredTerms(place, ({ pace, burst }) => ({ rate: pace, burst })),
+  changeable: ['rate', 'burst', 'tiers'],
+};
+export const keyedFixedWindowTerms: NamedTerms<'keyed-fixed-window'> = {
+  kind: 'keyed-fixed-window',
+  open: openKeyedCell,
+  termsOf(place) {
+    const intervalMs = liveTableLimits(place).limits[0].pace / 1000;
+    return tieredTerms(place, ({ burst }) => ({ limit: burst }), { intervalMs });
+  },
+  changeable: ['limit', 'tiers'],
+};
+export const fixedWindowTerms: NamedTerms<'fixed-window'> = {
+  kind: 'fixed-window',
+  open: openWindowCell,
+  termsOf: (place) => windowTerms(place, 'allowDoubleBurst'),
+  changeable: ['limit', 'intervalMs'],
+};
+export const slidingWindowTerms: NamedTerms<'sliding-window'> = {
+  kind: 'sliding-window',
+  open: openWindowCell,
+  termsOf: (place) => windowTerms(place, 'slots', 'maxLimit'),
+  changeable: ['limit', 'intervalMs'],
+};
+export const slidingLogTerms: NamedTerms<'sliding-log'> = {
+  kind: 'sliding-log',
+  open: openWindowCell,
+  termsOf: (place) => windowTerms(place, 'maxLimit'),
+  changeable: ['limit', 'intervalMs'],
+};
+export const sometimesTerms: NamedTerms<'sometimes'> = {
+  kind: 'sometimes',
+  open: openSometimesCell,
+  termsOf(place) {
+    const { first, every, intervalMs } = readRule(place);
+    return { first, every, intervalMs };
+  },
+  changeable: [],
+};
+export const semaphoreTerms: NamedTerms<'semaphore'> = {
+  kind: 'semaphore',
+  open: openSemaphoreCell,
+  termsOf(place) {
+    const { maxPermits, holdMs, adapts, waiters } = configurationOf(place);
+    const bound = holdMs === 0 ? {} : { holdMs };
+    if (adapts === 0) return { permits: permitsOf(place), maxPermits, ...bound };
+    const { min, max } = rangeOf(place, waiters);
+    return { permits: { min, max }, adapt: ADAPT_RULES[adapts - 1], maxPermits, ...bound };
+  },
+  changeable: ['permits'],
 };
 
-/** The cell to which a handle leads, in its region. */
-export function cellOf(region: Region, { zerotime, offset, nonce }: LimiterHandle): Cell {
-  return CELLS[zerotime](region, offset, nonce);
+const TERMS: { readonly [Kind in CellKind]: NamedTerms<Kind> } = {
+  'token-bucket': tokenBucketTerms,
+  'leaky-bucket': leakyBucketTerms,
+  'fixed-window': fixedWindowTerms,
+  'sliding-window': slidingWindowTerms,
+  'sliding-log': slidingLogTerms,
+  'keyed-token-bucket': keyedTokenBucketTerms,
+  'keyed-fixed-window': keyedFixedWindowTerms,
+  'limit-set': limitSetTerms,
+  'keyed-limit-set': keyedLimitSetTerms,
+  sometimes: sometimesTerms,
+  semaphore: semaphoreTerms,
+};
+
+/** Opens the cell of any kind to which a handle leads, and checks it. */
+export function cellOf<Kind extends CellKind>(
+  region: Region,
+  { zerotime, offset, nonce }: Pick<LimiterHandle<Kind>, 'zerotime' | 'offset' | 'nonce'>,
+): { readonly place: CellPlace; readonly terms: Terms } {
+  const { open, termsOf }: NamedTerms<Kind> = TERMS[zerotime];
+  const place = open(region, offset, zerotime, nonce);
+  return { place, terms: termsOf(place) };
 }

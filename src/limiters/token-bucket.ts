@@ -1,5 +1,6 @@
-import { createBucketCell, openBucketCell } from '../kernel/bucket/cell.ts';
+import { createBucketCell } from '../kernel/bucket/cell.ts';
 import { type HostedBucket, openBucket } from '../kernel/bucket/host.ts';
+import type { Schedule } from '../kernel/bucket/schedule.ts';
 import { checkOptions, joined, type Known } from '../known-options.ts';
 import { Bucket } from './bucket.ts';
 import { Lease, type LeaseOptions } from './lease.ts';
@@ -26,7 +27,7 @@ import {
 import type { Region } from './region.ts';
 import type { Description } from './state.ts';
 import { tokenBucketTerms } from './terms.ts';
-import { announce } from './waiting.ts';
+import { putInForce } from './waiting.ts';
 
 /** Options of {@link TokenBucket.create}. */
 export type TokenBucketOptions = BucketLimit &
@@ -112,7 +113,7 @@ export class TokenBucket extends Bucket<'token-bucket'> {
    * @throws HandleError if `handle` is not a token bucket's, or its memory is damaged.
    */
   static attach(handle: LimiterHandle<'token-bucket'>): TokenBucket {
-    return new TokenBucket(find('token-bucket', handle, openBucketCell));
+    return new TokenBucket(find(tokenBucketTerms, handle));
   }
 
   /** The largest number of tokens in the bucket. */
@@ -146,11 +147,6 @@ export class TokenBucket extends Bucket<'token-bucket'> {
    */
   reconfigure(limit: LimitChange): void {
     const change = checkOptions(limit, LIMIT_OPTIONS, 'limit');
-    const { clock } = this;
-    this.kernel.reconfigure(
-      () => clock.now(),
-      (inForce) => changedSchedule(inForce, change),
-    );
-    announce(this);
+    putInForce(this, this.kernel, (inForce: Schedule) => changedSchedule(inForce, change));
   }
 }

@@ -116,6 +116,16 @@ export function announce(limiter: { readonly changes: SharedEvent; readonly cloc
   limiter.clock.rouse?.();
 }
 
+/** Puts a new limit in force, which `change` computes from the current one, and wakes all callers. */
+export function putInForce<Change>(
+  limiter: { readonly changes: SharedEvent; readonly clock: Clock },
+  kernel: { reconfigure(readClock: () => number, change: Change): void },
+  change: Change,
+): void {
+  kernel.reconfigure(() => limiter.clock.now(), change);
+  announce(limiter);
+}
+
 /** Call this before reading the limit, so that no change in between is missed. */
 export function watch(changes: SharedEvent): Watch {
   return { changes, observed: changes.observe() };

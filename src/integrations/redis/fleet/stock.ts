@@ -12,7 +12,7 @@ import {
   type SharedOptions,
 } from '../../../limiters/opening.ts';
 import type { Reservation } from '../../../limiters/reservation.ts';
-import type { Opener } from '../../../limiters/terms.ts';
+import type { NamedTerms } from '../../../limiters/terms.ts';
 import { TokenBucket } from '../../../limiters/token-bucket.ts';
 import type { KernelName } from '../../../memory/handle.ts';
 import { FLEET_CELL_BYTES, FLEET_STOCK, FLEET_STOCK_BYTES } from '../../../memory/layout/fleet.ts';
@@ -331,10 +331,14 @@ function attach(handle: LimiterHandle<'fleet-bucket'>): NamedStock {
   return open(region, offset, attachClock(clock, region), kernel);
 }
 
-const cell: Opener = (region, offset) => ({
-  place: { region, offset, bytes: FLEET_CELL_BYTES },
-  terms: { ...termsIn(memoryAt(region, openFleetCell(region, offset).offset)) },
-});
+const TERMS: NamedTerms<'fleet-bucket'> = {
+  kind: 'fleet-bucket',
+  open: (region, offset) => ({ region, offset, bytes: FLEET_CELL_BYTES }),
+  termsOf: ({ region, offset }) => ({
+    ...termsIn(memoryAt(region, openFleetCell(region, offset).offset)),
+  }),
+  changeable: [],
+};
 
 /** Opens the stock of a name in a region, and creates it if nobody has. */
 export function openNamedStock(
@@ -343,7 +347,7 @@ export function openNamedStock(
   options: OpenOptions<NamedOptions>,
 ): NamedStock {
   const made = { create, attach };
-  const maker = { kind: 'fleet-bucket', cell, changeable: [], known: STOCK_OPTIONS, made } as const;
+  const maker = { ...TERMS, known: STOCK_OPTIONS, made };
   const isLocal = options.whenUnreachable === 'local';
   // A stock without a local share has neither.
   const given = isLocal ? options : { ...options, rate: undefined, processes: undefined };
