@@ -9,8 +9,7 @@ import {
   tableLimits,
 } from '../kernel/keyed/cell.ts';
 import { type Key, KeyHash } from '../kernel/keyed/hash.ts';
-import type { Limits } from '../kernel/keyed/table-cell.ts';
-import { MAX_CAPACITY } from '../kernel/keyed/table-cell.ts';
+import { each, type Limits, MAX_CAPACITY } from '../kernel/keyed/table-cell.ts';
 import type { Change, KeyedKernel } from '../kernel/keyed/table-host.ts';
 import { checkOptions, type Known } from '../known-options.ts';
 import { type CellPlace, identityOf } from '../memory/cell.ts';
@@ -119,8 +118,8 @@ export function newLimits<T extends object>(
   make: (limit: Partial<T>) => Schedule,
 ): Pick<NewTable, 'tiers' | 'limits'> {
   const tiers = checkTiers(given.tiers);
-  const schedules = tiers.inOrder(given, known).map((one, i) => tiers.at(i, () => make(one)));
-  const limits = tableLimits(schedules as unknown as Limits<Schedule>, tiers.at); // as many
+  const schedules = each(tiers.inOrder(given, known), (one, i) => tiers.at(i, () => make(one)));
+  const limits = tableLimits(schedules, tiers.at);
   return { tiers: tiers.names, limits };
 }
 
@@ -199,10 +198,9 @@ export class KeyedTable {
   ): void {
     const { at } = this.tiers;
     const changes = this.tiers.inOrder(given, known);
-    this.reconfigure((inForce) => {
-      const next = inForce.map((one, i) => at(i, () => make(changes[i] ?? {}, one)));
-      return next as unknown as Limits<Schedule>; // as many
-    });
+    this.reconfigure((inForce) =>
+      each(inForce, (one, i) => at(i, () => make(changes[i] ?? {}, one))),
+    );
   }
 
   /** Puts new limits in force and wakes waiting callers. `at` names a limit in an error. */

@@ -1,5 +1,5 @@
 import { continuous, perInterval, RATES, type Schedule } from '../kernel/bucket/schedule.ts';
-import type { Limits } from '../kernel/keyed/table-cell.ts';
+import { each, type Limits } from '../kernel/keyed/table-cell.ts';
 import { checkOptions, given, type Known } from '../known-options.ts';
 import { MAX_LIMITS } from '../memory/layout.ts';
 import { checkChoice, checkNumber, checkObject, shown } from '../options.ts';
@@ -157,8 +157,7 @@ function checkLimits(
  * @throws RangeError, TypeError for an invalid limit, naming it.
  */
 export function schedulesOf(limits: unknown): Schedules {
-  const made = checkLimits(limits, 1, MAX_LIMITS).map((one, i) => named(i, () => scheduleOf(one)));
-  return made as unknown as Schedules; // as many
+  return each(checkLimits(limits, 1, MAX_LIMITS), (one, i) => named(i, () => scheduleOf(one)));
 }
 
 /**
@@ -166,15 +165,10 @@ export function schedulesOf(limits: unknown): Schedules {
  *
  * @throws RangeError, TypeError for an invalid change, naming it.
  */
-export function changeOf(
-  count: number,
-  limits: unknown,
-): (inForce: readonly Schedule[]) => Schedules {
+export function changeOf(count: number, limits: unknown): (inForce: Schedules) => Schedules {
   const changes = checkLimits(limits, count, count);
-  return (inForce) => {
-    const next = inForce.map((one, i) => named(i, () => changedSchedule(one, changes[i] ?? {})));
-    return next as unknown as Schedules; // as many as in force
-  };
+  return (inForce) =>
+    each(inForce, (one, i) => named(i, () => changedSchedule(one, changes[i] ?? {})));
 }
 
 /**

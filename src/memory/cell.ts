@@ -103,6 +103,41 @@ export function openCell(
 }
 
 /**
+ * Returns what `read` reads and checks; `message` is that of the error if it throws.
+ *
+ * @throws HandleError `ERR_REGION_DAMAGED`
+ */
+export function undamaged<T>(message: string, read: () => T): T {
+  try {
+    return read();
+  } catch (cause) {
+    throw new HandleError('ERR_REGION_DAMAGED', message, { cause });
+  }
+}
+
+/** The doubles with these names at their offsets from `at`. */
+export function readDoubles<Name extends string>(
+  { f64 }: Region,
+  at: number,
+  offsets: Readonly<Record<Name, number>>,
+  names: readonly Name[],
+): Record<Name, number> {
+  const values: Partial<Record<Name, number>> = {};
+  for (const name of names) values[name] = f64[(at + offsets[name]) >> 3] ?? Number.NaN;
+  return values as Record<Name, number>; // one for each
+}
+
+export function writeDoubles<Name extends string>(
+  { f64 }: Region,
+  at: number,
+  offsets: Readonly<Record<Name, number>>,
+  names: readonly Name[],
+  values: Readonly<Record<Name, number>>,
+): void {
+  for (const name of names) f64[(at + offsets[name]) >> 3] = values[name];
+}
+
+/**
  * The cells' configurations, as checked when each cell was opened. They are not read from shared
  * memory again, because other code may have changed them after the check.
  */

@@ -1,10 +1,12 @@
-import { HandleError } from '../../errors.ts';
 import {
   allocateCell,
   type CellPlace,
   Configurations,
   openCell,
   publishCell,
+  readDoubles,
+  undamaged,
+  writeDoubles,
 } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
 import { ARRIVALS, ARRIVALS_BYTES } from '../../memory/layout.ts';
@@ -24,6 +26,7 @@ export interface ArrivalsConfiguration {
 
 const SMOOTHING_MS = { min: 100, max: 86_400_000 } as const;
 
+const FIELDS = ['originUs', 'smoothingMs'] as const;
 const configurations = /* @__PURE__ */ new Configurations<ArrivalsConfiguration>();
 
 /** @throws RangeError, TypeError naming the parameter, its range and its value. */
@@ -36,9 +39,7 @@ export function createArrivalsCell(
   region: Region,
 ): CellPlace {
   const place = allocateCell(region, ARRIVALS_BYTES, false);
-  const { f64 } = place.region;
-  f64[(place.offset + ARRIVALS.originUs) >> 3] = configuration.originUs;
-  f64[(place.offset + ARRIVALS.smoothingMs) >> 3] = configuration.smoothingMs;
+  writeDoubles(region, place.offset, ARRIVALS, FIELDS, configuration);
   publishCell(place, 'arrivals');
   return configurations.keep(place, configuration);
 }
@@ -46,17 +47,11 @@ export function createArrivalsCell(
 /** @throws HandleError */
 export function openArrivalsCell(region: Region, offset: number, nonce: number): CellPlace {
   const place = openCell(region, offset, 'arrivals', nonce, ARRIVALS_BYTES);
-  const float = (field: number) => region.f64[(offset + field) >> 3] ?? Number.NaN;
-  const configuration = {
-    originUs: float(ARRIVALS.originUs),
-    smoothingMs: float(ARRIVALS.smoothingMs),
-  };
-  try {
+  const configuration = readDoubles(region, offset, ARRIVALS, FIELDS);
+  undamaged('the configuration is invalid', () => {
     checkSmoothing(configuration.smoothingMs);
     checkNumber('originUs', configuration.originUs);
-  } catch (cause) {
-    throw new HandleError('ERR_REGION_DAMAGED', 'the configuration is invalid', { cause });
-  }
+  });
   return configurations.keep(place, configuration);
 }
 

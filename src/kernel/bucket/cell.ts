@@ -4,7 +4,7 @@ import type { KernelName } from '../../memory/handle.ts';
 import { BUCKET, BUCKET_BYTES, type CellKind, RECORD, recordOffset } from '../../memory/layout.ts';
 import type { Region } from '../../memory/region.ts';
 import { LimitWatch, type Live, readLive } from '../records.ts';
-import { buckets, sound } from './engine.ts';
+import { buckets, numbersOf, sound } from './engine.ts';
 import type { LimitEpoch } from './kernel.ts';
 import { isSound, type Schedule, scheduleFrom } from './schedule.ts';
 
@@ -66,10 +66,8 @@ export interface NewBucket {
 export function createBucketCell(bucket: NewBucket): CellPlace {
   const { kind, region, stats, schedule, nowUs, initial, kernel } = bucket;
   const place = allocateCell(region, BUCKET_BYTES, stats);
-  const { pace, burst, ticksPerToken, fillTicks } = schedule;
   const { engine } = buckets.openShared(place.region, kernel);
-  const limit = [pace, burst, ticksPerToken, fillTicks] as const;
-  sound(engine.createBucket(place.offset, nowUs, ...limit, initial));
+  sound(engine.createBucket(place.offset, nowUs, ...numbersOf(schedule), initial));
   publishCell(place, kind);
   return place;
 }

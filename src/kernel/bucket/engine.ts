@@ -2,9 +2,17 @@ import { HandleError } from '../../errors.ts';
 import { buckets as build } from '../build/modules.ts';
 import { EngineModule } from '../open.ts';
 import type { DueInstant, Outcome, TokenIndex, WordPromise, WordReceipt } from './kernel.ts';
+import type { Schedule } from './schedule.ts';
 
 /** A limit in ticks: see `Schedule`. */
 type Limit = [pace: number, burst: number, ticksPerToken: number, fillTicks: number];
+type InTicks = Pick<Schedule, 'pace' | 'burst' | 'ticksPerToken' | 'fillTicks'>;
+
+/** A limit as the engine takes it. */
+export function numbersOf({ pace, burst, ticksPerToken, fillTicks }: InTicks): Limit {
+  return [pace, burst, ticksPerToken, fillTicks];
+}
+
 /** The halves of two words that identify an admission: see `WordReceipt`. */
 export type ReceiptWords = [low: number, high: number, costLow: number, costHigh: number];
 

@@ -9,6 +9,7 @@ import {
   type BucketEngine,
   buckets,
   fail,
+  numbersOf,
   readDue,
   readOutcome,
   readPromise,
@@ -176,8 +177,7 @@ export class HostedBucket implements BucketKernel {
   reconfigure(readClock: () => number, change: (inForce: Schedule) => Schedule): void {
     for (let attempt = 1; ; attempt++) {
       this.#engine.look(this.#cell);
-      const { pace, burst, ticksPerToken, fillTicks } = change(this.schedule());
-      const limit = [pace, burst, ticksPerToken, fillTicks] as const;
+      const limit = numbersOf(change(this.schedule()));
       // Threads that call all the time change the word faster than this can look and read a clock.
       const bound = attempt < MOST_LOOKS;
       const outcome = this.#engine.reconfigure(this.#cell, readClock(), ...limit, bound);

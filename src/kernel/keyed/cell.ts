@@ -29,6 +29,7 @@ import {
 import {
   allocateTable,
   ENTRIES_PER_KEY,
+  each,
   type Limits,
   type LiveLimits,
   type NewCell,
@@ -71,10 +72,6 @@ function fillOf(limits: readonly TableLimit[]): number {
       Math.max(burst, fillTicks / ticksPerToken),
     ),
   );
-}
-
-function each<A, B>([first, ...others]: Limits<A>, made: (one: A, i: number) => B): Limits<B> {
-  return [made(first, 0), ...others.map((one, i) => made(one, i + 1))];
 }
 
 /**

@@ -25,7 +25,7 @@ import { keyed as build } from '../build/modules.ts';
 import { RETRY_LIMIT } from '../constants.ts';
 import { EngineModule, type Opened, wantedKernel } from '../open.ts';
 import { liveLimits, type NameOf, readTable, type TableLimit, tableLimits } from './cell.ts';
-import type { Limits, LiveLimits } from './table-cell.ts';
+import { each, type Limits } from './table-cell.ts';
 import {
   type Change,
   type KeyedKernel,
@@ -150,14 +150,14 @@ export class HostedKeyed extends TableHost<KeyedEngine> implements KeyedKernel {
 
   /** All limits in force: the table's own, then the tiers'. */
   schedules(): Limits<Schedule> {
-    return schedulesOf(liveLimits(this.place));
+    return each(liveLimits(this.place).limits, scheduleOf);
   }
 
   protected newLimits(change: Change, at: NameOf): NewLimits {
     const before = liveLimits(this.place);
     return {
       live: before.live,
-      limits: tableLimits(change(schedulesOf(before)), at, before.limits),
+      limits: tableLimits(change(each(before.limits, scheduleOf)), at, before.limits),
     };
   }
 
@@ -170,8 +170,4 @@ export class HostedKeyed extends TableHost<KeyedEngine> implements KeyedKernel {
 function scheduleOf({ pace, burst, ticksPerToken, fillTicks }: TableLimit): Schedule {
   const fill = fillTicks === 0 ? 0 : burst * ticksPerToken;
   return scheduleFrom(pace, burst, ticksPerToken, fill);
-}
-
-function schedulesOf({ limits: [own, ...tiers] }: LiveLimits<TableLimit>): Limits<Schedule> {
-  return [scheduleOf(own), ...tiers.map(scheduleOf)];
 }

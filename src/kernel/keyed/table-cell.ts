@@ -118,6 +118,11 @@ export function openHead(
 /** One or more. */
 export type Limits<T> = readonly [T, ...T[]];
 
+/** Makes something of each limit. */
+export function each<A, B>(limits: Limits<A>, made: (one: A, i: number) => B): Limits<B> {
+  return limits.map(made) as unknown as Limits<B>; // as many
+}
+
 /** The limits in force, and the word that names their record. */
 export interface LiveLimits<Limit> {
   readonly live: number;

@@ -2,7 +2,7 @@ import type { CellPlace } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
 import { COUNTER, KEYED } from '../../memory/layout.ts';
 import { raiseDouble } from '../../memory/shared-double.ts';
-import { failTable } from '../bucket/engine.ts';
+import { failTable, numbersOf } from '../bucket/engine.ts';
 import {
   AGAIN,
   BUSY,
@@ -176,9 +176,7 @@ export abstract class TableHost<Engine extends TableEngine> {
       if (!Number.isFinite(nowUs)) return DAMAGED;
       const begun = this.beginChange(nowUs);
       if (begun < 0) return begun;
-      for (const [i, { pace, burst, ticksPerToken, fillTicks }] of limits.entries()) {
-        this.engine.putLimit(i, pace, burst, ticksPerToken, fillTicks);
-      }
+      for (const [i, limit] of limits.entries()) this.engine.putLimit(i, ...numbersOf(limit));
       return this.engine.publishChange(live);
     });
   }

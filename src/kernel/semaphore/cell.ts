@@ -1,10 +1,10 @@
-import { HandleError } from '../../errors.ts';
 import {
   allocateCell,
   type CellPlace,
   Configurations,
   openCell,
   publishCell,
+  undamaged,
 } from '../../memory/cell.ts';
 import {
   CELL,
@@ -118,22 +118,13 @@ export function openSemaphoreCell(
   nonce: number,
 ): CellPlace {
   const head = openCell(region, offset, kind, nonce, WAITERS_AT);
-  let configuration: SemaphoreConfiguration;
-  try {
-    configuration = readConfiguration(head);
-    checkNumber('permits', permitsOf(head), { ...PERMITS, max: configuration.maxPermits });
-  } catch (cause) {
-    throw new HandleError('ERR_REGION_DAMAGED', "the semaphore's configuration is invalid", {
-      cause,
-    });
-  }
-  const place = openCell(
-    region,
-    offset,
-    kind,
-    nonce,
-    semaphoreBytes(configuration.waiters, configuration.adapts > 0),
-  );
+  const configuration = undamaged("the semaphore's configuration is invalid", () => {
+    const read = readConfiguration(head);
+    checkNumber('permits', permitsOf(head), { ...PERMITS, max: read.maxPermits });
+    return read;
+  });
+  const bytes = semaphoreBytes(configuration.waiters, configuration.adapts > 0);
+  const place = openCell(region, offset, kind, nonce, bytes);
   return configurations.keep(place, configuration);
 }
 

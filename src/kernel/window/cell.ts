@@ -5,6 +5,9 @@ import {
   Configurations,
   openCell,
   publishCell,
+  readDoubles,
+  undamaged,
+  writeDoubles,
 } from '../../memory/cell.ts';
 import { SharedEvent } from '../../memory/event.ts';
 import {
@@ -59,20 +62,20 @@ export interface Bounds {
 
 const FIRST_EPOCH = 1;
 
+/** The doubles of a record. */
+const FIELDS = [
+  ...(['limit', 'intervalMs', 'originTicks', 'firstSlot'] as const),
+  ...(['shift', 'unitTicks', 'intervalUnits'] as const),
+];
+
 /** Writes the first record of a new cell. */
 function writeFirstRecord({ region, offset }: CellPlace, record: WindowRecord): void {
-  const { i32, f64 } = region;
+  const { i32 } = region;
   const at = recordOffset(offset, 0);
   i32[(offset + WINDOW.sequence) >> 2] = FIRST_EPOCH;
   i32[(at + WINDOW_RECORD.epoch) >> 2] = FIRST_EPOCH;
   i32[(at + WINDOW_RECORD.bits) >> 2] = record.bits;
-  f64[(at + WINDOW_RECORD.limit) >> 3] = record.limit;
-  f64[(at + WINDOW_RECORD.intervalMs) >> 3] = record.intervalMs;
-  f64[(at + WINDOW_RECORD.originTicks) >> 3] = record.originTicks;
-  f64[(at + WINDOW_RECORD.firstSlot) >> 3] = record.firstSlot;
-  f64[(at + WINDOW_RECORD.shift) >> 3] = record.shift;
-  f64[(at + WINDOW_RECORD.unitTicks) >> 3] = record.unitTicks;
-  f64[(at + WINDOW_RECORD.intervalUnits) >> 3] = record.intervalUnits;
+  writeDoubles(region, at, WINDOW_RECORD, FIELDS, record);
 }
 
 /** Whether a limiter with these bounds could have written the record. */
@@ -98,19 +101,9 @@ export type LiveWindow = Live & WindowRecord;
 
 /** @throws HandleError `ERR_REGION_DAMAGED` */
 export function liveWindow(place: CellPlace, bounds: Bounds): LiveWindow {
-  const { i32, f64 } = place.region;
   const read = (at: number) => {
-    const float = (field: number) => f64[(at + field) >> 3] ?? Number.NaN;
-    const record = {
-      bits: Atomics.load(i32, (at + WINDOW_RECORD.bits) >> 2),
-      limit: float(WINDOW_RECORD.limit),
-      intervalMs: float(WINDOW_RECORD.intervalMs),
-      originTicks: float(WINDOW_RECORD.originTicks),
-      firstSlot: float(WINDOW_RECORD.firstSlot),
-      shift: float(WINDOW_RECORD.shift),
-      unitTicks: float(WINDOW_RECORD.unitTicks),
-      intervalUnits: float(WINDOW_RECORD.intervalUnits),
-    };
+    const bits = Atomics.load(place.region.i32, (at + WINDOW_RECORD.bits) >> 2);
+    const record = { bits, ...readDoubles(place.region, at, WINDOW_RECORD, FIELDS) };
     return isSound(bounds, record) ? record : undefined;
   };
   return readLive(place, read);
@@ -212,14 +205,7 @@ export function openWindowCell(
 ): CellPlace {
   // The configuration determines the ring's length, so it is read first.
   const head = openCell(region, offset, kind, nonce, WINDOW.ring);
-  let bounds: Bounds;
-  try {
-    bounds = openBounds(head, kind);
-  } catch (cause) {
-    throw new HandleError('ERR_REGION_DAMAGED', "the limiter's configuration is invalid", {
-      cause,
-    });
-  }
+  const bounds = undamaged("the limiter's configuration is invalid", () => openBounds(head, kind));
   const place = openCell(region, offset, kind, nonce, windowBytes(ringEntries(kind, bounds)));
   const { bits, word } = liveWindow(place, bounds);
   if (!isWindowWord(kind, bits, bounds.maxLimit, word)) throw damagedWord();

@@ -1,10 +1,12 @@
-import { HandleError } from '../../errors.ts';
 import {
   allocateCell,
   type CellPlace,
   Configurations,
   openCell,
   publishCell,
+  readDoubles,
+  undamaged,
+  writeDoubles,
 } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
 import { CELL, SOMETIMES, SOMETIMES_BYTES } from '../../memory/layout.ts';
@@ -32,6 +34,7 @@ export function checkRule(rule: SometimesRule): SometimesRule {
 }
 
 type Configuration = SometimesRule & { readonly originTicks: number };
+const FIELDS = ['first', 'every', 'intervalMs', 'originTicks'] as const;
 const configurations = /* @__PURE__ */ new Configurations<Configuration>();
 
 export function createSometimesCell(
@@ -40,16 +43,12 @@ export function createSometimesCell(
   region: Region | undefined,
 ): CellPlace {
   const place = allocateCell(region, SOMETIMES_BYTES, false);
-  const { f64, i64 } = place.region;
-  const { offset } = place;
-  const originTicks = clockTicks(nowUs);
-  f64[(offset + SOMETIMES.first) >> 3] = rule.first;
-  f64[(offset + SOMETIMES.every) >> 3] = rule.every;
-  f64[(offset + SOMETIMES.intervalMs) >> 3] = rule.intervalMs;
-  f64[(offset + SOMETIMES.originTicks) >> 3] = originTicks;
-  Atomics.store(i64, (offset + CELL.word) >> 3, 0n);
+  const { region: own, offset } = place;
+  const configuration = { ...rule, originTicks: clockTicks(nowUs) };
+  writeDoubles(own, offset, SOMETIMES, FIELDS, configuration);
+  Atomics.store(own.i64, (offset + CELL.word) >> 3, 0n);
   publishCell(place, 'sometimes');
-  return configurations.keep(place, { ...rule, originTicks });
+  return configurations.keep(place, configuration);
 }
 
 /** @throws HandleError */
@@ -60,29 +59,17 @@ export function openSometimesCell(
   nonce: number,
 ): CellPlace {
   const place = openCell(region, offset, kind, nonce, SOMETIMES_BYTES);
-  const { originTicks, ...rule } = readConfiguration(place);
-  try {
-    checkRule(rule);
-    checkNumber('originTicks', originTicks, { integer: true });
-  } catch (cause) {
-    throw new HandleError('ERR_REGION_DAMAGED', 'the configuration is invalid', { cause });
-  }
-  return configurations.keep(place, { ...rule, originTicks });
+  const configuration = readDoubles(region, offset, SOMETIMES, FIELDS);
+  undamaged('the configuration is invalid', () => {
+    checkRule(configuration);
+    checkNumber('originTicks', configuration.originTicks, { integer: true });
+  });
+  return configurations.keep(place, configuration);
 }
 
 /** The configuration, which never changes. */
 export function readRule(place: CellPlace): Configuration {
   return configurations.of(place);
-}
-
-function readConfiguration({ region, offset }: CellPlace): Configuration {
-  const float = (field: number) => region.f64[(offset + field) >> 3] ?? Number.NaN;
-  return {
-    first: float(SOMETIMES.first),
-    every: float(SOMETIMES.every),
-    intervalMs: float(SOMETIMES.intervalMs),
-    originTicks: float(SOMETIMES.originTicks),
-  };
 }
 
 /** A `Sometimes` on the engine. */

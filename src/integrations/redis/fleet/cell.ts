@@ -1,7 +1,7 @@
 import { HandleError } from '../../../errors.ts';
 import { kindAt } from '../../../limiters/opening.ts';
 import { TokenBucket } from '../../../limiters/token-bucket.ts';
-import { allocateCell, publishCell } from '../../../memory/cell.ts';
+import { allocateCell, publishCell, undamaged } from '../../../memory/cell.ts';
 import { readFields } from '../../../memory/handle.ts';
 import {
   FLEET_CELL,
@@ -91,14 +91,10 @@ export function termsIn(memory: StockMemory): FleetTerms {
     (term) => f64[FLEET_STOCK[term] >> 3],
   );
   const whenUnreachable = processes === 0 ? 'refuse' : 'local';
-  try {
+  return undamaged("the fleet bucket's terms make no sense", () => {
     const options = { stock, minStock, intervalMs, maxAgeMs, whenUnreachable, rate, processes };
     return completeTerms(options as FleetTerms); // checks each of them
-  } catch (cause) {
-    throw new HandleError('ERR_REGION_DAMAGED', "the fleet bucket's terms make no sense", {
-      cause,
-    });
-  }
+  });
 }
 
 export interface FleetCell {
