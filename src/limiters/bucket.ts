@@ -1,7 +1,6 @@
 import { RateLimitError } from '../errors.ts';
 import { changesOf } from '../kernel/bucket/cell.ts';
 import type { BucketKernel, Receipt } from '../kernel/bucket/kernel.ts';
-import type { Schedule } from '../kernel/bucket/schedule.ts';
 import { type CellPlace, identityOf } from '../memory/cell.ts';
 import type { SharedEvent } from '../memory/event.ts';
 import type { KernelName } from '../memory/handle.ts';
@@ -82,11 +81,6 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
    */
   stats(): LimiterStats {
     return statsOf(this.kernel, this.waiting);
-  }
-
-  /** The current limit. @internal */
-  protected get schedule(): Schedule {
-    return this.kernel.schedule();
   }
 
   /** @internal */

@@ -110,7 +110,7 @@ export class LeakyBucket extends Bucket<'leaky-bucket'> {
 
   /** Number of unused slots that can be made up at once. */
   get slack(): number {
-    return this.schedule.burst - 1;
+    return this.kernel.schedule().burst - 1;
   }
 
   /** @internal */

@@ -123,7 +123,7 @@ export class TokenBucket extends Bucket<'token-bucket'> {
 
   /** @internal */
   protected override describe(): Description {
-    const { rate, burst, ...fills } = limitOf(this.schedule);
+    const { rate, burst, ...fills } = limitOf(this.kernel.schedule());
     return ['TokenBucket', { rate, ...fills, burst, ...this.contents() }];
   }
 
