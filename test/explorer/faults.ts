@@ -6,7 +6,6 @@ import {
   KEYED,
   PLACE_BYTES,
   REGION_HEADER_BYTES,
-  SET_ENTRY_AT,
   SET_SLOT,
   setSlotBytes,
   setSlotCount,
@@ -29,7 +28,7 @@ const TICK = 256n;
 
 /** Of the explored limit set. */
 const LIMITS = 2;
-const STATE_AT = REGION_HEADER_BYTES + SET_ENTRY_AT + ENTRY.state * 8;
+const STATE_AT = REGION_HEADER_BYTES + KEYED.table + ENTRY.state * 8;
 const LIST_AT = REGION_HEADER_BYTES + freeListAt(0, LIMITS);
 const SLOTS_AT = REGION_HEADER_BYTES + setSlotsAt(0, LIMITS);
 const SLOT_MASK = 2n ** BigInt(32 - Math.clz32(setSlotCount(0) - 1)) - 1n;

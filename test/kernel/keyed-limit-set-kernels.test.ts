@@ -11,10 +11,10 @@ import {
   freeListAt,
   freePlaces,
   KEYED,
+  KEYED_RECORD,
+  keyedRecordsAt,
   SET_LIMIT,
-  SET_RECORD,
   SET_SLOT,
-  setRecordsAt,
   setSlotBytes,
   setSlotCount,
   setSlotsAt,
@@ -142,7 +142,7 @@ describe.each(['atomics', 'wasm'] as const)('with the %s kernel', (name) => {
 
   test('limits that make no sense are an error', () => {
     const place = createTable(1);
-    const limit = place.offset + setRecordsAt(2) + SET_RECORD.limits;
+    const limit = place.offset + keyedRecordsAt(2) + KEYED_RECORD.limits;
     const kernel = openKeyedLimitSet(place, () => 0, name);
     kernel.seek(1, 1);
     kernel.acquire(0, 1, 0);

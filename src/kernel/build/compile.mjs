@@ -96,7 +96,7 @@ function declared(source) {
 const INLINED_NAMES = [
   'decision ticksOfWait nearestTick costOf learn fetchLimit isLatest isWritten ticksAt',
   'until settle advanced afterTaking',
-  'tickAt originOf limitIn priceOf capOf speedOf sinceRecord floored zeroTimeOf',
+  'tickAt sinceOf limitIn priceOf capOf speedOf sinceRecord floored zeroTimeOf',
   'hasSchedule lastUsOf limitsOf isHeld holdingOf slotAt slotOf zeroTimeAt writeCharge',
   'writeLast spareZeroTime isOurs bringUp takeSpare liveAfter stateAfter chargeAll',
   'ownEntry openEntry unitsOf presentOf signSpare nearer countOf inWord swapSpare hold end',

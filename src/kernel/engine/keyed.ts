@@ -4,17 +4,8 @@ import { dueAt, findIndex, leaveLive, tickOf } from './bucket/limit';
 import { INDEX_MASK, KEYED_live, ZERO_TIME_SHIFT } from './constants';
 import { openCalls } from './keyed/calls';
 import { openClaims } from './keyed/claim';
-import {
-  forgetLimit,
-  known,
-  learnLimit,
-  limitIn,
-  openLimits,
-  read,
-  recordOf,
-  sinceOf,
-  tier,
-} from './keyed/limits';
+import { learnLimit, openLimits, read, tier } from './keyed/limits';
+import { know, known, limitIn, recordOf, sinceOf, UNKNOWN } from './keyed/records';
 import { cell, openTable } from './keyed/table';
 import { word } from './results';
 
@@ -95,7 +86,7 @@ export function dueUs(
   fractionLow: i32,
   fractionHigh: i32,
 ): f64 {
-  forgetLimit();
+  know(UNKNOWN);
   while (true) {
     const live = load32(cell + KEYED_live);
     const record = recordOf(live & INDEX_MASK);

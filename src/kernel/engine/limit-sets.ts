@@ -4,10 +4,10 @@ import { claimUnseen, putF64, putI64 } from './claim';
 import {
   KEYED_claims,
   KEYED_live,
+  KEYED_RECORD_sinceUs,
   KEYED_swept,
   RECORD_COUNT,
   SET_LIMIT_rest,
-  SET_RECORD_sinceUs,
   SET_SLOT_chargedUs,
   SET_SLOT_holding,
   SET_SLOT_lastUs,
@@ -15,18 +15,9 @@ import {
 import { openCalls } from './keyed/calls';
 import { openClaims } from './keyed/claim';
 import { freed } from './keyed/contents';
+import { known, limitIn, openRecords, recordOf } from './keyed/records';
 import { BYTES, isHeld, isLive, openTable, shared, start, STATE } from './keyed/table';
-import {
-  costOf,
-  fill,
-  known,
-  learn,
-  limitIn,
-  live,
-  openRecords,
-  priceOf,
-  recordOf,
-} from './limit-set/record';
+import { costOf, fill, learn, live, priceOf } from './limit-set/record';
 import {
   leave,
   openSlots,
@@ -82,7 +73,7 @@ export function layLimit(
   const at = limitIn(recordOf(0), i);
   fill(at, rate, burst, perToken, rate > 0 ? rate : 1);
   putI64(at + SET_LIMIT_rest, -ticksUp(burst, perToken));
-  putF64(recordOf(0) + SET_RECORD_sinceUs, nowUs);
+  putF64(recordOf(0) + KEYED_RECORD_sinceUs, nowUs);
 }
 
 /** Lets the shared entry hold `initial` tokens under a limit, in cleared memory. */

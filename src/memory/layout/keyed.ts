@@ -92,12 +92,10 @@ export function keyedBytes(entries: number, limits = 1, nameBytes = 0): number {
 /** The most limits of a set. */
 export const MAX_LIMITS = 8;
 
-/** Byte offset of the entry of a limit set without keys, in its cell. */
-export const SET_ENTRY_AT = KEYED.table;
-
-/** Byte offsets in a record, and in a limit of it. The flow is the last rate above 0, the rest
- * the zero-time of a key that was never seen: it is full at first, and follows each change. */
-export const SET_RECORD = { sinceUs: KEYED_RECORD.sinceUs, limits: KEYED_RECORD.limits } as const;
+/**
+ * Byte offsets in a limit of a record. The flow is the last rate above 0, the rest the zero-time of a
+ * key that was never seen: it is full at first, and follows each change.
+ */
 export const SET_LIMIT = {
   ticksPerToken: 0,
   capTicks: 8,
@@ -107,7 +105,6 @@ export const SET_LIMIT = {
   rate: 40,
   rest: 48,
 } as const;
-export const SET_LIMIT_BYTES = KEYED_LIMIT_BYTES;
 
 /** Byte offsets in a slot, and from the end of its zero-times. */
 export const SET_SLOT = {
@@ -145,14 +142,9 @@ export function setSlotCount(entries: number): number {
   return entries + 1 + freePlaces(entries);
 }
 
-/** Byte offset of the records in the cell. */
-export function setRecordsAt(entries: number): number {
-  return keyedRecordsAt(entries);
-}
-
 /** Byte offset of the free list. */
 export function freeListAt(entries: number, limits: number): number {
-  return setRecordsAt(entries) + RECORD_COUNT * (SET_RECORD.limits + limits * SET_LIMIT_BYTES);
+  return keyedRecordsAt(entries) + RECORD_COUNT * keyedRecordBytes(limits);
 }
 
 /** Byte offset of the slots. */

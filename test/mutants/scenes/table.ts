@@ -21,11 +21,9 @@ import {
   KEYED_LIMIT_BYTES,
   KEYED_RECORD,
   keyedRecordBytes,
+  keyedRecordsAt,
   RECORD,
   SET_LIMIT,
-  SET_LIMIT_BYTES,
-  SET_RECORD,
-  setRecordsAt,
   setSlotBytes,
   setSlotsAt,
 } from '../../../src/memory/layout.ts';
@@ -190,13 +188,13 @@ function limitSet({ crowd, recorder, random, capacity, nowUs }: Making): Made {
   const { burst, ticksPerToken, capTicks, ticksPerMicro, flow } = SET_LIMIT;
   const numbers = schedules.flatMap((_, i) =>
     [burst, ticksPerToken, capTicks, ticksPerMicro, flow].map(
-      (at) => SET_RECORD.limits + i * SET_LIMIT_BYTES + at,
+      (at) => KEYED_RECORD.limits + i * KEYED_LIMIT_BYTES + at,
     ),
   );
   return {
-    ...{ place, schedules, tiers: 1, recordsAt: setRecordsAt(entries) },
-    recordBytes: SET_RECORD.limits + schedules.length * SET_LIMIT_BYTES,
-    numbers: [SET_RECORD.sinceUs, ...numbers],
+    ...{ place, schedules, tiers: 1, recordsAt: keyedRecordsAt(entries) },
+    recordBytes: keyedRecordBytes(schedules.length),
+    numbers: [KEYED_RECORD.sinceUs, ...numbers],
     open(thread) {
       const engine = engineOf(thread);
       // As if it were of another process.
@@ -223,7 +221,7 @@ function layAgain(
   const [limits, slots] = [schedules.length, setSlotsAt(entries, schedules.length)];
   const words = (at: number, bytes: number) =>
     region.i64.fill(0n, (offset + at) >> 3, (offset + at + bytes) >> 3);
-  words(setRecordsAt(entries), SET_RECORD.limits + limits * SET_LIMIT_BYTES);
+  words(keyedRecordsAt(entries), keyedRecordBytes(limits));
   words(slots + entries * setSlotBytes(entries, limits), setSlotBytes(entries, limits));
   region.i32[(offset + KEYED.live) >> 2] = 0;
   region.i32[(offset + KEYED.swept) >> 2] = 0;

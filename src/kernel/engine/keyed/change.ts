@@ -12,17 +12,8 @@ import {
   LIVE_VERSION_MASK,
   RECORD_COUNT,
 } from '../constants';
-import {
-  beginRecord,
-  bringUpLive,
-  end,
-  freed,
-  isInForce,
-  known,
-  learn,
-  recordOf,
-  writeLimit,
-} from './contents';
+import { beginRecord, bringUpLive, end, freed, learn, writeLimit } from './contents';
+import { isInForce, known, recordOf } from './records';
 import { BYTES, cell, isHeld, isLive, shared, start, STATE } from './table';
 
 // Changes the limits of a table or a limit set: fills a record that no entry needs, exchanges the

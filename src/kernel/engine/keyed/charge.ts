@@ -32,7 +32,8 @@ import {
   take,
   taken,
 } from './claim';
-import { fastestPerMicro, gapTicks, isInForce, known, learnLimit } from './limits';
+import { fastestPerMicro, gapTicks, learnLimit } from './limits';
+import { isInForce, known } from './records';
 import {
   advanced,
   bringStateUp,

@@ -1,6 +1,7 @@
 import { add64, exchange64, load64 } from '../accesses';
 import { AGAIN, DAMAGED, KEYED_reclaimed, KEYED_watermark, NAMED, NO_PLACE } from '../constants';
-import { freed, fullAt, heldAfter, isInForce, isUnused } from './contents';
+import { freed, fullAt, heldAfter, isUnused } from './contents';
+import { isInForce } from './records';
 import {
   after,
   BYTES,

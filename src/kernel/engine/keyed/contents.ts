@@ -31,7 +31,8 @@ import {
   TRANSIT,
   ZERO_TIME_SHIFT,
 } from '../constants';
-import { forgetLimit, isInForce, known, limitIn, read, recordOf, sinceOf } from './limits';
+import { read } from './limits';
+import { isInForce, know, known, limitIn, recordOf, sinceOf, UNKNOWN } from './records';
 import { broughtUpOfOther, isOurs, restAfter, restNow, stateBroughtUp, tierOf } from './state';
 import { cell, STATE } from './table';
 
@@ -39,7 +40,7 @@ import { cell, STATE } from './table';
 // ticket that is never reused; and what a change of the limits writes. limit-set/contents.ts replaces
 // this file in the module of limit sets.
 
-export { isInForce, known, learnLimit as learn, recordOf } from './limits';
+export { learnLimit as learn } from './limits';
 
 let ticket: i64 = 0;
 let ticketsLeft: i32 = 0;
@@ -123,7 +124,8 @@ export function writeLimit(
 ): bool {
   const from = limitIn(before, tier);
   const to = limitIn(record, tier);
-  forgetLimit();
+  // The next call reads its limit again.
+  know(UNKNOWN);
   const isSound = read(from);
   newLimit(pace, burst, perToken, fill);
   // The grid of windows stays.

@@ -2,34 +2,24 @@ import { load32, readF64, readI32, readI64 } from '../accesses';
 import { burst, capTicks, fillTicks, keepLimit, readLimit, setLimit } from '../bucket/limit';
 import {
   INDEX_BITS,
-  INDEX_MASK,
-  KEYED_LIMIT_BYTES,
   KEYED_LIMIT_rest,
   KEYED_live,
   KEYED_RECORD_before,
-  KEYED_RECORD_limits,
-  KEYED_RECORD_sinceUs,
   PARITY,
   RECORD_pace,
   TABLE_SPAN_TICKS,
   TAG_BITS,
   TICKS_PER_MICRO,
 } from '../constants';
+import { count, know, known, limitIn, openRecords, recordOf, sinceOf, UNKNOWN } from './records';
 import { cell } from './table';
 
 // The limits of a table: its own and its tiers'. A record holds all of them, and each counts in a
 // tick of its own. Invariant: no thread writes the live record, nor the one before it while an entry
 // still counts under that one.
 
-let records: usize = 0;
-let recordBytes: usize = 0;
-/** The number of limits. */
-export let count: i32 = 0;
 /** The limit of this call. */
 export let tier: i32 = 0;
-/** The word that names the record read last. No such word is negative. */
-export let known: i32 = -1;
-
 /** The bits of a state that counts under the limit of this call. */
 export let mark: i32 = 0;
 /** The zero-time of a key that took nothing since the table's creation, or less. */
@@ -38,29 +28,13 @@ export let restTicks: i64 = 0;
 export let gapTicks: i64 = 0;
 
 export function openLimits(at: usize, limits: i32): void {
-  records = at;
-  recordBytes = KEYED_RECORD_limits + (limits as usize) * KEYED_LIMIT_BYTES;
-  count = limits;
+  openRecords(at, limits);
   tier = 0;
-  known = -1;
-}
-
-export function recordOf(live: i32): usize {
-  return records + ((live & INDEX_MASK) as usize) * recordBytes;
 }
 
 /** The record that was live before another. */
 export function recordBefore(record: usize): usize {
   return recordOf(readI32(record + KEYED_RECORD_before));
-}
-
-export function limitIn(record: usize, index: i32): usize {
-  return record + KEYED_RECORD_limits + (index as usize) * KEYED_LIMIT_BYTES;
-}
-
-/** The instant as of which a record went live. */
-export function sinceOf(record: usize): f64 {
-  return readF64(record + KEYED_RECORD_sinceUs);
 }
 
 /** The tokens per microsecond of the fastest limit, unlimited ones aside. */
@@ -76,18 +50,13 @@ export function fastestPerMicro(): f64 {
 /** Selects the limit of later calls: 0 for the table's own, otherwise a tier. */
 export function useTier(index: i32): void {
   tier = index;
-  known = -1;
+  know(UNKNOWN);
 }
 
 /** Reads the limit if it may have changed since the last call; false if it is invalid. */
 export function learnLimit(): bool {
   const live = load32(cell + KEYED_live);
   return live == known || readLimits(live);
-}
-
-/** Whether the record that this call has read is still live. */
-export function isInForce(): bool {
-  return load32(cell + KEYED_live) == known;
 }
 
 /** The bits of a state that has been counted under a limit of the record that a word names. */
@@ -113,14 +82,9 @@ export function useWholeFill(): void {
   gapTicks = 0;
 }
 
-/** Makes the next call read its limit again, because others are read now. */
-export function forgetLimit(): void {
-  known = -1;
-}
-
 function readLimits(word: i32): bool {
   let live = word;
-  known = -1;
+  know(UNKNOWN);
   while (true) {
     const limit = limitIn(recordOf(live), tier);
     const since = sinceOf(recordOf(live));
@@ -136,7 +100,7 @@ function readLimits(word: i32): bool {
     restTicks = rest;
     gapTicks = fillTicks == 0 ? 0 : (fillTicks as i64) - capTicks;
     mark = markOf(live, tier);
-    known = live;
+    know(live);
     return true;
   }
 }

@@ -13,7 +13,8 @@ import {
 } from './charge';
 import { forget } from './claim';
 import { freed } from './contents';
-import { isInForce, tier, useTier, useWholeFill } from './limits';
+import { tier, useTier, useWholeFill } from './limits';
+import { isInForce } from './records';
 import {
   bringStateUp,
   costOfSpan,

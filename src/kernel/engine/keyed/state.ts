@@ -35,19 +35,8 @@ import {
 } from '../constants';
 import { floored } from '../decision';
 import { readClock } from '../host';
-import {
-  count,
-  gapTicks,
-  known,
-  limitIn,
-  mark,
-  read,
-  recordBefore,
-  recordOf,
-  restTicks,
-  sinceOf,
-  tier,
-} from './limits';
+import { gapTicks, mark, read, recordBefore, restTicks, tier } from './limits';
+import { count, known, limitIn, recordOf, sinceOf } from './records';
 
 // Carries a zero-time from the limit under which it counts to another one.
 //

@@ -12,6 +12,7 @@ import {
   take,
   taken,
 } from '../keyed/claim';
+import { count, isInForce, limitIn } from '../keyed/records';
 import {
   ANY,
   identityOf,
@@ -41,13 +42,10 @@ import {
 } from './decision';
 import {
   costOf,
-  count,
   instantUs,
-  isInForce,
   isUnlimited,
   learn,
   leastBurst,
-  limitIn,
   live,
   priceOf,
   setInstant,

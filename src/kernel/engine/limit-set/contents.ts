@@ -6,27 +6,14 @@ import {
   CROWDED,
   DAMAGED,
   FREE,
+  KEYED_RECORD_sinceUs,
   SET_LIMIT_rest,
-  SET_RECORD_sinceUs,
   TAG_MASK,
   TRANSIT,
 } from '../constants';
+import { count, limitIn, recordOf, sinceOf } from '../keyed/records';
 import { STATE } from '../keyed/table';
-import {
-  capOf,
-  count,
-  fill,
-  flowOf,
-  limitIn,
-  live,
-  originOf,
-  priceOf,
-  recordOf,
-  restOf,
-  sinceRecord,
-  speedOf,
-  tickAt,
-} from './record';
+import { capOf, fill, flowOf, live, priceOf, restOf, sinceRecord, speedOf, tickAt } from './record';
 import { bringUp, carried, forgottenUs, isFrozen } from './schedule';
 import { isSlot, limitsOf, slotAt, slotOf, stateAfter, takeSpare, zeroTimeAt } from './slot';
 
@@ -35,7 +22,7 @@ import { isSlot, limitsOf, slotAt, slotOf, stateAfter, takeSpare, zeroTimeAt } f
 // last one, so no record is written that an entry names.
 
 export { end } from './slot';
-export { isInForce, known, learn, recordOf } from './record';
+export { learn } from './record';
 
 export function isUnused(state: i64): bool {
   return state == 0 || ((state as i32) & (TAG_MASK as i32)) == (FREE as i32);
@@ -60,7 +47,7 @@ export function fullAt(entry: usize, state: i64): i64 {
   const slot = slotAt(named);
   if (isFrozen(slot)) return i64.MAX_VALUE;
   const record = recordOf(limitsOf(slot));
-  const since = originOf(record);
+  const since = sinceOf(record);
   let full = forgottenUs(slot);
   for (let i = 0; i < count; i++) {
     const limit = limitIn(record, i);
@@ -102,8 +89,8 @@ let changeUs: f64 = 0;
 /** Starts a claimed record, as of an instant, or of that of the live one if that is later. */
 // biome-ignore lint/correctness/noUnusedFunctionParameters: a table's records name the one before
 export function beginRecord(record: usize, before: i32, nowUs: f64): void {
-  changeUs = max(nowUs, originOf(live));
-  putF64(record + SET_RECORD_sinceUs, changeUs);
+  changeUs = max(nowUs, sinceOf(live));
+  putF64(record + KEYED_RECORD_sinceUs, changeUs);
 }
 
 /** Writes a limit that follows one of another record. At rate 0, promises keep its flow. */

@@ -4,17 +4,14 @@ import { LATER, MAX_SPAN_TICKS, NEVER } from '../constants';
 import { floored } from '../decision';
 import { readClock } from '../host';
 import { watermark } from '../keyed/claim';
+import { count, known, limitIn, sinceOf } from '../keyed/records';
 import {
   capOf,
   costOf,
-  count,
   flowOf,
   instantUs,
   isPaused,
-  known,
-  limitIn,
   live,
-  originOf,
   pace,
   priceOf,
   restOf,
@@ -204,7 +201,7 @@ function grantLater(slot: usize, read: f64, last: f64): f64 {
   let since = read;
   if (isPaused && (isFirst || !isFrozen(slot))) {
     // An old reading must not stop the schedule before others took what it would then owe.
-    const takenUs = isFirst ? originOf(live) : chargedUsOf(slot);
+    const takenUs = isFirst ? sinceOf(live) : chargedUsOf(slot);
     if (presentUs < takenUs) {
       presentUs = takenUs;
       since = sinceRecord(live, takenUs);

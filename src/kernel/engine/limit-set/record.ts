@@ -3,21 +3,18 @@ import { isWhole, MAX_SAFE, round, ticksUp } from '../arithmetic';
 import { setLimit } from '../bucket/limit';
 import { putF64, putI64 } from '../claim';
 import {
-  INDEX_MASK,
   KEYED_live,
   MAX_SPAN_TICKS,
   SET_LIMIT_burst,
-  SET_LIMIT_BYTES,
   SET_LIMIT_capTicks,
   SET_LIMIT_flow,
   SET_LIMIT_rate,
   SET_LIMIT_rest,
   SET_LIMIT_ticksPerMicro,
   SET_LIMIT_ticksPerToken,
-  SET_RECORD_limits,
-  SET_RECORD_sinceUs,
   TICKS_PER_MICRO,
 } from '../constants';
+import { count, know, known, limitIn, recordOf, sinceOf, UNKNOWN } from '../keyed/records';
 import { cell } from '../keyed/table';
 
 // The limits of a set, and the instant of a call. Each limit counts in a tick of its own, from the
@@ -26,12 +23,7 @@ import { cell } from '../keyed/table';
 // A slot names the record of its zero-times. Invariant: no thread writes a record that a slot of an
 // entry names, so the numbers of a record are consistent if the entry is unchanged afterwards.
 
-let records: usize = 0;
-let recordBytes: usize = 0;
-/** The number of limits. */
-export let count: i32 = 0;
-/** The word that names the live record, as this call read it, and the record. */
-export let known: i32 = -1;
+/** The live record, as this call read it. */
 export let live: usize = 0;
 
 // The numbers of the live record, computed when it is first read.
@@ -41,21 +33,6 @@ export let isUnlimited: bool = false;
 export let isPaused: bool = false;
 /** The smallest burst of the limits that are not unlimited. */
 export let leastBurst: f64 = 0;
-
-export function openRecords(at: usize, limits: i32): void {
-  records = at;
-  count = limits;
-  recordBytes = SET_RECORD_limits + (limits as usize) * SET_LIMIT_BYTES;
-  known = -1;
-}
-
-export function recordOf(word: i32): usize {
-  return records + ((word & INDEX_MASK) as usize) * recordBytes;
-}
-
-export function limitIn(record: usize, i: i32): usize {
-  return record + SET_RECORD_limits + (i as usize) * SET_LIMIT_BYTES;
-}
 
 /** The ticks of a token; 0 if the limit is unlimited. */
 export function priceOf(limit: usize): i64 {
@@ -101,7 +78,7 @@ export function learn(): bool {
     if (word == known) return true;
     const sound = read(recordOf(word));
     if (load32(cell + KEYED_live) != word) continue;
-    known = sound ? word : -1;
+    know(sound ? word : UNKNOWN);
     live = recordOf(word);
     return sound;
   }
@@ -111,7 +88,7 @@ function read(record: usize): bool {
   isUnlimited = true;
   isPaused = false;
   leastBurst = Infinity;
-  if (originOf(record) - originOf(record) != 0) return false;
+  if (sinceOf(record) - sinceOf(record) != 0) return false;
   for (let i = 0; i < count; i++) {
     if (!isSound(limitIn(record, i))) return false;
     if (rateOf(limitIn(record, i)) == 0) isPaused = true;
@@ -133,11 +110,6 @@ function isSound(limit: usize): bool {
     (capOf(limit) as u64) <= (MAX_SPAN_TICKS as u64) &&
     capOf(limit) == ticksUp(burst, price)
   );
-}
-
-/** Whether the record that this call knows is still live. */
-export function isInForce(): bool {
-  return load32(cell + KEYED_live) == known;
 }
 
 /** The number of units of the token index in a token, whose fractions are rounded up. */
@@ -194,20 +166,15 @@ export function setInstant(nowUs: f64): bool {
   return nowUs - nowUs == 0;
 }
 
-/** The instant at which a record went live. */
-export function originOf(record: usize): f64 {
-  return readF64(record + SET_RECORD_sinceUs);
-}
-
 /** The time from the beginning of a record to an instant. */
 export function sinceRecord(record: usize, us: f64): f64 {
-  return nearer(us - originOf(record));
+  return nearer(us - sinceOf(record));
 }
 
 /** Makes a limit the current one of bucket/limit.ts. */
 export function useLimit(limit: usize): void {
   const price = priceOf(limit) as f64;
-  setLimit(burstOf(limit), price, speedOf(limit), 0, capOf(limit), originOf(live));
+  setLimit(burstOf(limit), price, speedOf(limit), 0, capOf(limit), sinceOf(live));
 }
 
 /** Writes the numbers of a limit, except its rest. */

@@ -1,17 +1,15 @@
 import { load64, peek64, writeI64 } from '../accesses';
 import { highOf, joined, ticksDown } from '../arithmetic';
 import { AGAIN, CROWDED, DAMAGED, MAX_SPAN_TICKS, NO_PLACE } from '../constants';
+import { count, known, limitIn } from '../keyed/records';
 import { ANY, isKeyed, isLive, isOwned, shared, STATE } from '../keyed/table';
 import { begin, chargeKey, isNothing, openEntry } from './charge';
 import { addedTo, aim, BLOCK, isPromised, lastMoved, newIndex, tokens } from './decision';
 import {
   capOf,
-  count,
   flowOf,
   instantUs,
-  known,
   learn,
-  limitIn,
   live,
   pace,
   priceOf,

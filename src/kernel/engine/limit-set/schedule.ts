@@ -11,21 +11,16 @@ import {
   SCHEDULE_upTo,
   SCHEDULE_virtualAt,
 } from '../constants';
+import { count, isInForce, known, limitIn, sinceOf, recordOf } from '../keyed/records';
 import {
   burstOf,
   capOf,
-  count,
   flowOf,
   INDEX_UNITS,
-  isInForce,
   isPaused,
-  known,
-  limitIn,
   live,
-  originOf,
   pace,
   priceOf,
-  recordOf,
   sinceRecord,
   speedOf,
   tickAt,
@@ -265,7 +260,7 @@ export function convert(slot: usize): void {
   const old = recordOf(limitsOf(slot));
   // Not before the latest charge: a higher rate would refill a bucket from before it was empty, and
   // a lower one would make a debt of what has arrived since.
-  const changedUs = max(originOf(live), chargedUsOf(slot));
+  const changedUs = max(sinceOf(live), chargedUsOf(slot));
   const isScheduled = hasSchedule(slot);
   writeCharge(indexOf(slot), changedUs);
   if (isPending(slot, changedUs)) {
