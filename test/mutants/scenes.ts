@@ -66,6 +66,7 @@ export const SCENES: Readonly<
   'rushed keyed limit set': [120, 120, table({ ...KEYED_SET, fill: 'soon', changes: 30 })],
   'changing keyed limit set': [60, 60, table({ ...KEYED_SET, changes: 4 })],
   'crowded keyed limit set': [40, 60, table({ ...KEYED_SET, share: 3, isCrowded: true })],
+  'forgetful keyed limit set': [80, 66, table({ ...KEYED_SET, isForgetful: true })],
   'damaged keyed limit set': [60, 60, table({ ...KEYED_SET, damage: 2 })],
   semaphore: [150, 60, semaphoreScene],
   arrivals: [60, 40, arrivalsScene],

@@ -47,6 +47,8 @@ export interface Crowd {
   readonly damage: number;
   /** Keys have windows, in place of buckets. */
   readonly isWindow?: true;
+  /** One key is reset while tokens are promised, and changes pause it, again and again. */
+  readonly isForgetful?: true;
   /** Terminated threads hold nearly all places of the free list. */
   readonly isCrowded?: true;
   /** How many keys the table is made for and how many limits a set has, if not a few. */
@@ -110,13 +112,19 @@ function randomLimit(random: Random, { fill, of, isWindow }: Crowd): Schedule {
   return continuous(random.below(12) === 0 ? Infinity : rate, burst);
 }
 
+const FACTORS = [1, 2, 0.5, 3.3, 0] as const;
+
 /** The limits at other rates and bursts: all rates by one factor, or each by its own, or paused. */
-function moved(random: Random, schedules: Limits<Schedule>): Limits<Schedule> {
+function moved(
+  random: Random,
+  schedules: Limits<Schedule>,
+  factors: readonly [number, ...number[]] = FACTORS,
+): Limits<Schedule> {
   const uniform = random.below(2) === 0 ? random.pick([0.5, 2]) : undefined;
   const next = schedules.map(({ pace, burst, fillTicks }) => {
     const most = burst * random.pick([1, 1, 2, 0.5]);
     if (fillTicks !== 0) return perInterval(Math.ceil(most), pace / 1000, Math.ceil(most));
-    const rate = (pace || 1) * (uniform ?? random.pick([1, 2, 0.5, 3.3, 0]));
+    const rate = (pace || 1) * (uniform ?? random.pick(factors));
     return continuous(rate || 0, most);
   });
   return next as unknown as Limits<Schedule>; // as many as before
@@ -279,9 +287,13 @@ function admissionOf(buckets: Buckets): Admission {
   };
 }
 
+// The calls of a forgetful crowd, by their cases below.
+const [RESET, DUE, TAKE, CHANGE] = [10, 11, 13, -1];
+const ROUND = [TAKE, TAKE, RESET, TAKE, TAKE, CHANGE, DUE, CHANGE, DUE, CHANGE, DUE];
+
 /** Random calls of a table, or of a limit set. */
 export function tableScene(crowd: Crowd, recorder: Recorder, random: Random, calls: number): void {
-  const { fill, changes, isCrowded, damage, size } = crowd;
+  const { fill, changes, isCrowded, isForgetful, damage, size } = crowd;
   const isSmall = crowd.of !== 'keyed' && (damage < 10 || fill === 'soon');
   const few = random.pick(isSmall ? [1, 1, 2] : [1, 1, 2, 4, 5, 8, 20]);
   const capacity = crowd.of === 'limit set' ? 0 : (size?.capacity ?? few);
@@ -296,20 +308,24 @@ export function tableScene(crowd: Crowd, recorder: Recorder, random: Random, cal
   const fillUs = Math.min(1e9, (burst * 1e6) / rate);
   const tokenUs = Math.min(1e9, 1e6 / rate / (capacity || 1));
 
+  let turn = 0;
   const draw = (time: number): Step<Buckets> => {
     const usual = random.pick([0, 1, 1, 2, burst, random.logarithmic(burst / 100, burst * 2)]);
-    const n = random.below(100) === 0 ? random.logarithmic(1, 1e12) : usual;
-    const maxWaitUs = random.pick([0, 0, 1, Infinity, random.logarithmic(1, 1e9)]);
+    const some = random.below(100) === 0 ? random.logarithmic(1, 1e12) : usual;
+    const n = isForgetful ? burst * random.pick([1, 1, 0.5]) : some;
+    const waits = [0, 0, 1, Infinity, random.logarithmic(1, 1e9)] as const;
+    const maxWaitUs = isForgetful ? Infinity : random.pick(waits);
     const admission = admissions.at(-1 - random.below(3));
-    if (random.below(changes) === 0) {
-      const wanted = valid(() => moved(random, schedules));
+    const act = isForgetful ? ROUND[turn++ % ROUND.length] : undefined;
+    if (act === CHANGE || (act === undefined && random.below(changes) === 0)) {
+      const wanted = valid(() => moved(random, schedules, isForgetful && [0, 0, 1, 100, 0.01]));
       return (buckets) =>
         buckets.reconfigure(
           () => time,
           () => wanted,
         );
     }
-    switch (random.below(18)) {
+    switch (act ?? random.below(18)) {
       case 0:
         return (buckets) => buckets.drain(time, n);
       case 1:
@@ -346,12 +362,13 @@ export function tableScene(crowd: Crowd, recorder: Recorder, random: Random, cal
 
   const next = (): Step<Opened> => {
     // Mostly about a token's worth of time, or all of a bucket's; now and then a step back, or an hour.
-    nowUs += random.pick([0, 0, fillUs, tokenUs, tokenUs, random.logarithmic(0.01, 10)]);
+    const passed = [0, 0, fillUs, tokenUs, tokenUs, random.logarithmic(0.01, 10)] as const;
+    nowUs += isForgetful ? random.pick([0, 0, 0, tokenUs]) : random.pick(passed);
     if (random.below(60) === 0) nowUs -= random.logarithmic(1, 1e9);
     if (random.below(200) === 0) nowUs += random.logarithmic(1e9, 2e14);
     const isBroken = random.below(300) === 0 && recorder.isHostile;
     const time = isBroken ? random.pick([Number.NaN, Infinity, -1e300]) : nowUs;
-    const [high, low] = keys[random.below(keys.length)] ?? [0, 0];
+    const [high, low] = keys[isForgetful ? 0 : random.below(keys.length)] ?? [0, 0];
     const tier = random.below(tiers);
     const act = draw(time);
     const isDamaged = random.below(damage) === 0 && recorder.isHostile;
