@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { Worker, type WorkerOptions } from 'node:worker_threads';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -119,9 +120,9 @@ describe('the permits of a process that is killed come back', () => {
   });
 });
 
-test('a thread with trackUnmanagedFds: false that ends while it opens a region leaves nothing', async () => {
+test('a thread with trackUnmanagedFds: false that ends while it opens a region leaves nothing', () => {
   const path = closedRegion();
-  const code = `
+  const thread = `
     import threads, { parentPort } from 'node:worker_threads';
     import { syncBuiltinESMExports } from 'node:module';
     // Its keeper starts for ever.
@@ -134,11 +135,31 @@ test('a thread with trackUnmanagedFds: false that ends while it opens a region l
     syncBuiltinESMExports();
     const { HostRegion } = await import('file://${ROOT}dist/src/host.js');
     HostRegion.open({ path: '${path}' });`;
-  const program = new URL(`data:text/javascript,${encodeURIComponent(code)}`);
-  const worker = new Worker(program, { trackUnmanagedFds: false });
-  await once(worker, 'message');
-  await worker.terminate();
-  expect(opened(path)).toBe(0);
+  // In a process of its own: others of this one's threads open files, too.
+  const program = `
+    import { once } from 'node:events';
+    import { readdirSync, readlinkSync } from 'node:fs';
+    import { Worker } from 'node:worker_threads';
+    const worker = new Worker(
+      new URL('data:text/javascript,${encodeURIComponent(thread).replaceAll("'", '%27')}'),
+      { trackUnmanagedFds: false },
+    );
+    await once(worker, 'message');
+    await worker.terminate();
+    const links = readdirSync('/proc/self/fd').map((descriptor) => {
+      try {
+        return readlinkSync('/proc/self/fd/' + descriptor);
+      } catch {
+        return 'that of the folder';
+      }
+    });
+    console.log(links.filter((link) => link === '${path}').length);`;
+  const { stdout, stderr } = spawnSync(
+    process.execPath,
+    ['--input-type=module', '--eval', program],
+    { encoding: 'utf8' },
+  );
+  expect([stdout, stderr]).toEqual(['0\n', '']);
 });
 
 describe.each([
