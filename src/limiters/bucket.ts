@@ -5,7 +5,7 @@ import { type CellPlace, identityOf } from '../memory/cell.ts';
 import type { SharedEvent } from '../memory/event.ts';
 import type { KernelName } from '../memory/handle.ts';
 import type { CellKind } from '../memory/layout.ts';
-import { checkMade } from '../options.ts';
+import { checkMade, checkTokens } from '../options.ts';
 import type { SleepOptions } from '../time/clock.ts';
 import { BucketCalls } from './bucket-calls.ts';
 import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
@@ -46,7 +46,8 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
   }
 
   override returnTokens(n: number): void {
-    super.returnTokens(n);
+    checkTokens('n', n);
+    this.kernel.returnTokens(this.clock.now(), n);
     // Callers of `allOf` are promised nothing that would move up, so they have to look again.
     if (n > 0) announce(this);
   }
@@ -55,7 +56,7 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
   override giveBack(n: number, receipt?: Receipt): void {
     if (receipt !== undefined && this.kernel.cancel(receipt)) return;
     try {
-      // Without the news below: callers of `allOf` that give back would wake one another in turn.
+      // Announces only what moved: callers of `allOf` that give back would wake one another in turn.
       super.returnTokens(n);
     } catch (error) {
       // Another thread is moving callers up, so the tokens lapse.

@@ -6,7 +6,7 @@ import { settled } from '../support/settled.ts';
 // Limiters and clocks of the user's that throw, or call back. Each call settles once, and a call
 // that was rejected never starts.
 
-/** A bucket of two whose `tryConsume` and `reserve` do something first, as they are told. */
+/** A full bucket of two tokens; each `tryConsume` or `reserve` first runs the next of its hooks. */
 function meddled(clock = ManualClock.create()) {
   const bucket = TokenBucket.create({ rate: 10, burst: 2, clock });
   const first: Record<'tryConsume' | 'reserve', (() => void)[]> = { tryConsume: [], reserve: [] };

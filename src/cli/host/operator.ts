@@ -33,7 +33,9 @@ export function operatorCommands(): readonly Command[] {
         change(path, name, { action: 'set', assignments }, options),
       ),
     changing('pause')
-      .description('let a limiter admit nothing until it is resumed, but what a bucket holds')
+      .description(
+        'stop a limiter until it is resumed; a bucket still grants the tokens that it holds',
+      )
       .action((path: string, name: string, options: ChangeOptions) =>
         change(path, name, { action: 'pause' }, options),
       ),
