@@ -2,9 +2,9 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type KernelName, ManualClock, TokenBucket } from '../../src/index.ts';
 import { CLAIM_ATTEMPTS } from '../../src/kernel/constants.ts';
 import { BUCKET, MANUAL_CLOCK } from '../../src/memory/layout.ts';
-import { Board } from '../support/board.ts';
+import type { Board } from '../support/board.ts';
 import { Cell } from '../support/cell.ts';
-import { Crew } from '../support/crew.ts';
+import { hammered, hasRaced } from '../support/hammered.ts';
 import { KERNEL_MIXES } from '../support/kernels.ts';
 import { Preemption } from '../support/preemption.ts';
 
@@ -208,27 +208,19 @@ describe('a record that is 12 days old is renewed', () => {
   test.each(KERNEL_MIXES)(
     'by one of four threads that race for it, and no token is lost or created: $mix kernels',
     async ({ kernels }) => {
-      const THREADS = 4;
       const clock = ManualClock.create();
       const bucket = TokenBucket.create({ rate: 0.001, burst: 2000, clock, stats: true });
       const cell = new Cell(bucket);
-      const board = Board.for(THREADS);
-      const crew = await Crew.of('takers', 'hammer', THREADS);
-      const { handle } = bucket;
-      const done = crew.run({ handle, board: board.buffer, kernels, call: 'tryConsume', n: 1 });
       let renewals = 0;
+      const renew = (board: Board) => {
+        const next = () => ++renewals * RENEWED_AFTER_DAYS * DAY_MS;
+        board.walk(...Array.from({ length: 50 }, next));
+        expect(board.admitted).toBe(2000 + Math.floor(renewals * 1123.2 + 1e-6));
+      };
       // A thread that comes too late has begun its own record and discarded it. Compiled renewals
       // are so short that this hardly ever happens; there, races for tokens suffice.
-      const raced = () =>
-        kernels[0] === 'wasm' ? bucket.stats().failedExchanges > 0 : cell.sequence > 1 + renewals;
-      do {
-        const moves = Array.from({ length: 50 }, () => ++renewals * RENEWED_AFTER_DAYS * DAY_MS);
-        board.walk(...moves);
-        expect(board.admitted).toBe(2000 + Math.floor(renewals * 1123.2 + 1e-6));
-      } while (!raced() && renewals < 1500);
-      board.stop();
-      await done;
-      expect(raced(), `a race was lost in ${renewals} renewals`).toBe(true);
+      const raced = () => (kernels[0] === 'wasm' ? hasRaced(bucket) : cell.sequence > 1 + renewals);
+      await hammered(bucket, { kernels }, renew, 1, raced);
       expect(cell.claims, 'all records are free').toBe(0);
     },
   );

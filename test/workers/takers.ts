@@ -23,7 +23,7 @@ import { SpendLog, timedTakes } from '../support/spend-times.ts';
 
 // Jobs of threads that take from one limiter as fast as they can, together with others.
 
-interface HammerJob {
+export interface HammerJob {
   readonly handle: LimiterHandle;
   readonly board: SharedArrayBuffer;
   /** The kernels of the threads; by default the handle's. */
