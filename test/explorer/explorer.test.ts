@@ -3,16 +3,13 @@ import { SHARE } from '../support/random.ts';
 import { explore, subjectModule } from './explore.ts';
 import { Explorer } from './explorer.ts';
 import type { Fault } from './faults.ts';
+import { threads as threadsOf } from './scenarios/plan.ts';
 import { SCENARIOS } from './scenarios.ts';
 import { parseSchedule, scheduleText } from './schedule-text.ts';
 import type { Operation } from './subject.ts';
 
-const take: Operation = ['take', 1];
-const advance: Operation = ['advance', 100];
-const tick: Operation = ['advance', 1];
-const endedOwns: Operation = ['owns', 2];
-
-async function interleavings(...threads: Operation[][]): Promise<number> {
+async function interleavings(text: string): Promise<number> {
+  const threads = threadsOf(text);
   const exploration = await explore({ module: subjectModule('steps'), setup: '', threads });
   expect(exploration.violation).toBeUndefined();
   return exploration.interleavings;
@@ -30,18 +27,23 @@ function isListed(module: URL, setup: string, threads: readonly (readonly Operat
 }
 
 describe('the explorer', () => {
-  it.each<[string, Operation[][], string, unknown[][]]>([
-    ['load-then-store', [[take], [take]], '0*1 1*1 0*1 1*1', [[true], [true]]],
-    ['two-load-borrow', [[take], [take]], '0*1 1*1 0*1 1*1', [[1], [1]]],
-    ['interval-counter', [[take], [advance, take]], '0*3 1*4 0*1 1*1 0*1', [[true], [null, false]]],
-    ['two-step-log', [[take], [take]], '0*2 1*2 0*1 1*1 0*1 1*1', [[true], [true]]],
+  it.each<[string, string, string, unknown[][]]>([
+    ['load-then-store', 'take 1 | take 1', '0*1 1*1 0*1 1*1', [[true], [true]]],
+    ['two-load-borrow', 'take 1 | take 1', '0*1 1*1 0*1 1*1', [[1], [1]]],
+    [
+      'interval-counter',
+      'take 1 | advance 100; take 1',
+      '0*3 1*4 0*1 1*1 0*1',
+      [[true], [null, false]],
+    ],
+    ['two-step-log', 'take 1 | take 1', '0*2 1*2 0*1 1*1 0*1 1*1', [[true], [true]]],
   ])(
     'finds the fault of %s, and its schedule replays it',
     async (fault, threads, text, results) => {
       const explorer = await Explorer.open({
         module: subjectModule('faulty'),
         setup: `${fault} 1`,
-        threads,
+        threads: threadsOf(threads),
       });
       const { violation } = explorer.explore();
       console.log(`${fault}: ${scheduleText(violation?.schedule ?? [])}`);
@@ -55,55 +57,31 @@ describe('the explorer', () => {
   );
 
   /** If the targets take different numbers of steps, the schedule of WebAssembly comes second. */
-  const planted: [Fault, string, string, Operation[][], string, string?][] = [
-    [
-      'torn',
-      'token',
-      'bucket 1 3 1',
-      [[['acquire', 1, 0]], [['acquire', 1, 0]]],
-      '0*2 1*2 0*1 1*1',
-    ],
-    [
-      'torn',
-      'token',
-      'bucket 1 3 2',
-      [[['acquire', 1, 0]], [['reconfigure', 0, 4, 8]]],
-      '0*5 1*60 0*1 1*4',
-    ],
-    ['torn', 'window', 'fixed-window 1', [[take], [take]], '0*2 1*2 0*1 1*1'],
-    ['torn', 'window', 'sliding-window 1', [[take], [take]], '0*2 1*2 0*1 1*1'],
-    ['torn', 'window', 'sliding-log 1', [[take], [take]], '0*3 1*3 0*1 1*1 0*2 1*1'],
-    ['torn', 'sometimes', '0 0 100', [[['isDue', 100]], [['isDue', 100]]], '0*2 1*2 0*1 1*1'],
-    ['torn', 'arrivals', '1000', [[['add', 100, 3]], [['add', 100, 5]]], '0*2 1*2 0*1 1*1'],
-    ['torn', 'adapt', '2', [[['close']], [['close']]], '0*7 1*7 0*1 1*1 0*4 1*4 0*3 1*3 0*3 1*3'],
-    ['torn', 'arrivals', '1000', [[['refuse']], [['refuse']]], '0*2 1*2 0*1 1*1'],
-    [
-      'torn',
-      'token',
-      'keyed refuse 2 1',
-      [[['acquire', 1, 1]], [['acquire', 1, 3]]],
-      '0*3 1*3 0*1 1*1',
-    ],
+  const planted: [Fault, string, string, string, string, string?][] = [
+    ['torn', 'token', 'bucket 1 3 1', 'acquire 1 0 | acquire 1 0', '0*2 1*2 0*1 1*1'],
+    ['torn', 'token', 'bucket 1 3 2', 'acquire 1 0 | reconfigure 0 4 8', '0*5 1*60 0*1 1*4'],
+    ['torn', 'window', 'fixed-window 1', 'take 1 | take 1', '0*2 1*2 0*1 1*1'],
+    ['torn', 'window', 'sliding-window 1', 'take 1 | take 1', '0*2 1*2 0*1 1*1'],
+    ['torn', 'window', 'sliding-log 1', 'take 1 | take 1', '0*3 1*3 0*1 1*1 0*2 1*1'],
+    ['torn', 'sometimes', '0 0 100', 'isDue 100 | isDue 100', '0*2 1*2 0*1 1*1'],
+    ['torn', 'arrivals', '1000', 'add 100 3 | add 100 5', '0*2 1*2 0*1 1*1'],
+    ['torn', 'adapt', '2', 'close | close', '0*7 1*7 0*1 1*1 0*4 1*4 0*3 1*3 0*3 1*3'],
+    ['torn', 'arrivals', '1000', 'refuse | refuse', '0*2 1*2 0*1 1*1'],
+    ['torn', 'token', 'keyed refuse 2 1', 'acquire 1 1 | acquire 1 3', '0*3 1*3 0*1 1*1'],
     [
       'torn',
       'token',
       'keyed refuse 2',
-      [[['acquire', 1, 2]], [['acquire', 2, 2]]],
+      'acquire 1 2 | acquire 2 2',
       '0*6 1*6 0*12 1*12',
       '0*5 1*5 0*12 1*12',
     ],
-    ['torn', 'lease', '2', [[['spend', 1]], [['spend', 2]]], '0*4 1*4 0*1 1*1'],
+    ['torn', 'lease', '2', 'spend 1 | spend 2', '0*4 1*4 0*1 1*1'],
     [
       'stale',
       'token',
       'bucket 1 3 2 1',
-      [
-        [['decide', 2]],
-        [
-          ['reconfigure', 0, 4, 8],
-          ['reconfigure', 0, 0.5, 1],
-        ],
-      ],
+      'decide 2 | reconfigure 0 4 8; reconfigure 0 0.5 1',
       '0*1 1*97 0*1 1*31',
       '0*1 1*93 0*1 1*31',
     ],
@@ -111,7 +89,7 @@ describe('the explorer', () => {
       'torn',
       'token',
       'limit-set 2 1 3 2 4',
-      [[['acquire', 1, 0]], [['acquire', 1, 0]]],
+      'acquire 1 0 | acquire 1 0',
       '0*19 1*20 0*1 1*1 0*2 1*1',
       '0*15 1*16 0*1 1*1 0*2 1*1',
     ],
@@ -119,16 +97,7 @@ describe('the explorer', () => {
       'stale',
       'token',
       'limit-set 2 1 3 2 4',
-      [
-        [
-          ['acquire', 1, 0],
-          ['decide', 3],
-        ],
-        [
-          ['charge', 1],
-          ['charge', 1],
-        ],
-      ],
+      'acquire 1 0; decide 3 | charge 1; charge 1',
       '0*33 1*36 0*7 1*7 0*2 1*3 0*17 1*8',
       '0*28 1*28 0*4 1*5 0*2 1*2 0*10 1*5',
     ],
@@ -136,13 +105,7 @@ describe('the explorer', () => {
       'freed',
       'token',
       'limit-set 2 1 3 2 4',
-      [
-        [['decide', 3]],
-        [
-          ['acquire', 1, 0],
-          ['refund', 1],
-        ],
-      ],
+      'decide 3 | acquire 1 0; refund 1',
       '0*1 1*23 0*1 1*2 0*56 1*2 0*4 1*2 0*1 1*14 0*1 1*2 0*2 1*9 0*1 1*1',
       '0*1 1*19 0*1 1*2 0*38 1*2 0*2 1*15 0*1 1*1 0*1 1*7 0*1 1*1',
     ],
@@ -150,26 +113,27 @@ describe('the explorer', () => {
       'unconverted',
       'token',
       'limit-set 2 1 3 2 4',
-      [[['acquire', 1, 0]], [['reconfigure', 0, 4, 8]]],
+      'acquire 1 0 | reconfigure 0 4 8',
       '0*12 1*69 0*2 1*33 0*73 1*15',
       '0*12 1*64 0*2 1*25 0*55 1*15',
     ],
-    ['torn', 'semaphore', '1', [[take], [take]], '0*5 1*6 0*6 1*6'],
+    ['torn', 'semaphore', '1', 'take 1 | take 1', '0*5 1*6 0*6 1*6'],
     [
       'kept',
       'semaphore',
       '9 d1 h1 h1 h1 h1 h1 h1',
-      [[['hasRoom']], [['expire'], take]],
+      'hasRoom | expire; take 1',
       '0*2 1*26 0*1 1*2 0*2 1*1 0*1 1*2',
     ],
-    ['kept', 'semaphore', '3 h1 h1', [[endedOwns, endedOwns], [['recover']]], '0*3 1*13 0*2'],
-    ['early', 'token', 'bucket 1 3 1', [[['acquire', 1, 0]], [['acquire', 1, 0]]], '0*2 1*2'],
-    ['early', 'token', 'keyed refuse 2 1', [[['acquire', 1, 1]], [['acquire', 1, 3]]], '0*3 1*3'],
+    ['kept', 'semaphore', '3 h1 h1', 'owns 2; owns 2 | recover', '0*3 1*13 0*2'],
+    ['early', 'token', 'bucket 1 3 1', 'acquire 1 0 | acquire 1 0', '0*2 1*2'],
+    ['early', 'token', 'keyed refuse 2 1', 'acquire 1 1 | acquire 1 3', '0*3 1*3'],
   ];
   it.each(planted)(
     'finds a %s access in a %s (%s), in both targets',
-    async (fault, subject, setup, threads, javascript, webAssembly = javascript) => {
+    async (fault, subject, setup, text, javascript, webAssembly = javascript) => {
       const module = subjectModule(subject);
+      const threads = threadsOf(text);
       const texts = { atomics: javascript, wasm: webAssembly };
       for (const kernel of ['atomics', 'wasm'] as const) {
         const faulty = await explore({ module, setup, threads, kernel: `${kernel} ${fault}` });
@@ -187,7 +151,7 @@ describe('the explorer', () => {
       const explorer = await Explorer.open({
         module: subjectModule('semaphore'),
         setup: '9 h1 h1 h1 h1 d1 h1 h1',
-        threads: [[take], [take, ['release'], ['expire'], take]],
+        threads: threadsOf('take 1 | take 1; release; expire; take 1'),
         kernel,
       });
       // An early waiter becomes free after the look at it, and then a late one is taken. Exploring all
@@ -200,22 +164,20 @@ describe('the explorer', () => {
   );
 
   it('explores every order of steps on one word, and one order of commuting steps', async () => {
-    const add: Operation = ['add', 0];
-    const addElsewhere: Operation = ['add', 2];
     // Two additions by each of two threads to one word: 4 choose 2 orders; three threads with one
     // each: 3!.
-    expect(await interleavings([add, add], [add, add])).toBe(6);
-    expect(await interleavings([add], [add], [add])).toBe(6);
+    expect(await interleavings('add 0; add 0 | add 0; add 0')).toBe(6);
+    expect(await interleavings('add 0 | add 0 | add 0')).toBe(6);
     // They commute, but the order of the two operations matters.
-    expect(await interleavings([add], [addElsewhere])).toBe(2);
+    expect(await interleavings('add 0 | add 2')).toBe(2);
     // Reads of a word that is never written are not steps.
-    expect(await interleavings([['load', 0]], [['load', 0]])).toBe(1);
-    expect(await interleavings([['load', 0]], [add])).toBe(2);
+    expect(await interleavings('load 0 | load 0')).toBe(1);
+    expect(await interleavings('load 0 | add 0')).toBe(2);
   });
 
   it('stops a thread before each of its steps', async () => {
-    const add: Operation = ['add', 0];
-    const scenario = { module: subjectModule('steps'), setup: '', threads: [[add, add]] };
+    const threads = threadsOf('add 0; add 0');
+    const scenario = { module: subjectModule('steps'), setup: '', threads };
     const { stops, interleavings, violation } = await explore({ ...scenario, stops: true });
     expect({ stops, interleavings, violation }).toEqual({
       stops: 2,
@@ -226,7 +188,8 @@ describe('the explorer', () => {
 
   it('finds what only a thread stopped for ever leaves half done, while another continues', async () => {
     const module = subjectModule('faulty');
-    const scenario = { module, setup: 'interval-counter 2', threads: [[take], [tick, tick]] };
+    const threads = threadsOf('take 1 | advance 1; advance 1');
+    const scenario = { module, setup: 'interval-counter 2', threads };
     expect((await explore(scenario)).violation).toBeUndefined();
     const { violation } = await explore({ ...scenario, stops: true });
     // The window is open, but its count is still that of the last one.
@@ -236,7 +199,7 @@ describe('the explorer', () => {
 
   it('reports a thread that spins while another holds a lock', async () => {
     const module = subjectModule('steps');
-    const threads: Operation[][] = [[['lock', 0]], [['lock', 0]]];
+    const threads = threadsOf('lock 0 | lock 0');
     await expect(explore({ module, setup: '', threads })).rejects.toThrow('spins');
   });
 });

@@ -1,22 +1,21 @@
-import { subjectModule } from '../explore.ts';
-import type { Operation } from '../subject.ts';
-import type { Shared } from './plan.ts';
+import { played, type Shared } from './plan.ts';
+
+const ADAPT = { subject: 'adapt', module: 'adapt', setup: '2' } as const;
 
 /** Calls that end in the window of an adaptive semaphore, and threads that close it. */
 export function adaptiveWindows(): Shared[] {
-  const add: Operation = ['add'];
-  const close: Operation = ['close'];
-  const base = { subject: 'adapt', module: subjectModule('adapt'), setup: '2' };
-  // A thread that is stopped while it closes a window takes its calls with it, as documented.
-  const list = (name: string, stops: boolean, ...threads: Operation[][]): Shared => ({
-    ...base,
-    ...{ name, stops, threads },
-  });
   return [
     // docs/how-many-at-once.md: "There is no leader: whichever call completes a window"
-    list('add and add', true, [add], [add]),
-    list('add and close', false, [add], [close]),
-    list('close and close', false, [close], [close]),
-    list('add and close, beside close', false, [add, close], [close]),
+    ...played(ADAPT, {}, { 'add and add': 'add | add' }),
+    // A thread that is stopped while it closes a window takes its calls with it, as documented.
+    ...played(
+      { ...ADAPT, stops: false },
+      {},
+      {
+        'add and close': 'add | close',
+        'close and close': 'close | close',
+        'add and close, beside close': 'add; close | close',
+      },
+    ),
   ];
 }

@@ -1,13 +1,14 @@
-import type { Operation } from '../subject.ts';
+import { named } from './plan.ts';
 
-// The operations of the buckets with one limit and with several.
-
-export const acquire: Operation = ['acquire', 1, 0];
-export const stale: Operation = ['acquire', 1, 0, -500_000];
-export const borrow: Operation = ['acquire', 2, 1e9];
-export const drain: Operation = ['drain', 5];
-export const refund: Operation = ['refund', 1];
-export const reconfigure: Operation = ['reconfigure', 0, 4, 8];
-export const charge: Operation = ['charge', 4];
-export const cancel: Operation = ['cancel'];
-export const renew: Operation = ['acquire', 1, 0, 2e12];
+/** The operations of the buckets with one limit and with several. */
+export const BUCKET_OPERATIONS = named({
+  acquire: 'acquire 1 0',
+  'stale acquire': 'acquire 1 0 -500000',
+  borrow: 'acquire 2 1e9',
+  drain: 'drain 5',
+  refund: 'refund 1',
+  reconfigure: 'reconfigure 0 4 8',
+  charge: 'charge 4',
+  cancel: 'cancel',
+  renew: 'acquire 1 0 2e12',
+});

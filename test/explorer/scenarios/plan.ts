@@ -10,6 +10,41 @@ export interface Shared extends Scenario {
 
 export type Named = Readonly<Record<string, Operation>>;
 
+/** An operation as text, such as `acquire 1 0`. */
+function operation(text: string): Operation {
+  const [, name = '', numbers = ''] = /^(.*?)((?: -?[\d.e]+)*)$/.exec(text) ?? [];
+  return [name, ...(numbers.match(/\S+/g) ?? []).map(Number)];
+}
+
+/** Operations, each as text. */
+export function named<Name extends string>(texts: Record<Name, string>): Record<Name, Operation> {
+  const entries = Object.entries<string>(texts).map(([name, text]) => [name, operation(text)]);
+  return Object.fromEntries(entries);
+}
+
+/** Threads as text: `take; cancel | drain 5`, by the names of operations, or as they are. */
+export function threads(text: string, names: Named = {}): Operation[][] {
+  const each = (one: string) => names[one] ?? operation(one);
+  return text.split(' | ').map((thread) => thread.split('; ').map(each));
+}
+
+/** What scenarios have in common. */
+export interface Base extends Pick<Shared, 'subject' | 'setup' | 'stops' | 'instead'> {
+  readonly module: string;
+}
+
+/** Scenarios by name, and the {@link threads} of each. */
+export function played(
+  { module, ...base }: Base,
+  names: Named,
+  texts: Readonly<Record<string, string>>,
+): Shared[] {
+  return Object.entries(texts).map(([name, text]) => ({
+    ...{ stops: true, ...base, name },
+    ...{ module: subjectModule(module), threads: threads(text, names) },
+  }));
+}
+
 /** How the operations of one subject are combined. */
 export interface Plan {
   readonly subject: string;

@@ -1,110 +1,87 @@
-import { pairs, subjectModule, triples } from '../explore.ts';
+import { pairs } from '../explore.ts';
 import { ALIVE, DEAD } from '../semaphore-reference.ts';
-import type { Operation } from '../subject.ts';
-import type { Named, Shared } from './plan.ts';
+import { type Base, named, played, type Shared } from './plan.ts';
+
+const OPERATIONS = named({
+  take: 'take 1',
+  join: 'join 1',
+  'join 2': 'join 2',
+  more: 'change 4',
+  fewer: 'change 1',
+  recover: 'recover',
+  look: 'look',
+  'has room': 'hasRoom',
+  owns: `owns ${ALIVE}`,
+  'ended owns': `owns ${DEAD}`,
+});
+
+type Name = keyof typeof OPERATIONS | 'expire';
 
 /** Permits: 2 of 3 are out, or all are and a caller waits. */
-export function semaphores(): Shared[] {
-  const module = subjectModule('semaphore');
-  const base = { module, stops: true };
-  const permit: Operation = ['take', 1];
-  const join: Operation = ['join', 1];
-  const joinTwo: Operation = ['join', 2];
-  const release: Operation = ['release'];
-  const leave: Operation = ['leave'];
-  const more: Operation = ['change', 4];
-  const fewer: Operation = ['change', 1];
-  const recover: Operation = ['recover'];
-  const hasRoom: Operation = ['hasRoom'];
-  const owns: Operation = ['owns', ALIVE];
-  const endedOwns: Operation = ['owns', DEAD];
-  const free = { ...base, subject: 'semaphore', setup: '3 h2' };
-  const queued = { ...base, subject: 'semaphore, queued', setup: '2 h1 q2' };
-  const full = { ...base, subject: 'semaphore, full', setup: '3/2 h1' };
-  const due = { ...base, subject: 'semaphore, due', setup: '3 d2' };
-  const beside = {
-    take: permit,
-    join,
-    'join 2': joinTwo,
-    more,
-    fewer,
-    recover,
-  } satisfies Named;
-  const list = (of: typeof free, operations: Named) =>
-    pairs(operations).map(([name, a, b]) => ({
-      ...of,
-      name,
-      threads: [[a], [b]],
-      // A recovery takes one waiter after another; half of one is no operation of the reference.
-      stops: of === free || a === b || (a !== recover && b !== recover),
-    }));
-  // A call that is stopped keeps its waiter, which no operation of the reference does.
-  const looks = [
-    ...list(full, { 'has room': hasRoom, take: permit, join, recover }).slice(0, 4),
-    ...list(free, { 'ended owns': endedOwns, take: permit, join, fewer, recover }).slice(0, 5),
-    ...list(due, { 'ended owns': endedOwns, expire: ['expire'] }).slice(0, 2),
-    ...[
-      ['has room', hasRoom] as const,
-      ['owns', owns] as const,
-      ['owns twice', owns, owns] as const,
-    ].flatMap(([name, ...operations]) =>
-      [
-        ['take and release', permit, release] as const,
-        ['join and leave', join, leave] as const,
-      ].map(([others, ...pair]) => ({
-        ...full,
-        name: `${name}, beside ${others}`,
-        threads: [operations, pair],
-      })),
+const FREE = { module: 'semaphore', subject: 'semaphore', setup: '3 h2' } as const;
+const QUEUED = { module: 'semaphore', subject: 'semaphore, queued', setup: '2 h1 q2' } as const;
+const FULL = { module: 'semaphore', subject: 'semaphore, full', setup: '3/2 h1' } as const;
+const DUE = { module: 'semaphore', subject: 'semaphore, due', setup: '3 d2' } as const;
+
+function list(of: Base, texts: Readonly<Record<string, string>>): Shared[] {
+  return played(of, OPERATIONS, texts);
+}
+
+/** Pairs of operations, each on a thread. */
+function both(of: Base, ...names: Name[]): Shared[] {
+  return pairs(Object.fromEntries(names.map((name) => [name, [name]]))).flatMap(
+    ([name, [a], [b]]) =>
+      list(
+        // A recovery takes one waiter after another; half of one is no operation of the reference.
+        { ...of, stops: of === FREE || a === b || (a !== 'recover' && b !== 'recover') },
+        { [name]: `${a} | ${b}` },
+      ),
+  );
+}
+
+/** A call that is stopped keeps its waiter, which no operation of the reference does. */
+function looks(): Shared[] {
+  return [
+    ...both(FULL, 'has room', 'take', 'join', 'recover').slice(0, 4),
+    ...both(FREE, 'ended owns', 'take', 'join', 'fewer', 'recover').slice(0, 5),
+    ...both(DUE, 'ended owns', 'expire').slice(0, 2),
+    ...Object.entries({ 'has room': 'has room', owns: 'owns', 'owns twice': 'owns; owns' }).flatMap(
+      ([name, operations]) =>
+        list(FULL, {
+          [`${name}, beside take and release`]: `${operations} | take; release`,
+          [`${name}, beside join and leave`]: `${operations} | join; leave`,
+        }),
     ),
     // The first of seven waiters becomes free before the eighth is taken.
-    {
-      ...full,
-      setup: '9 d1 h1 h1 h1 h1 h1 h1',
-      name: 'has room, while one waiter is always free',
-      threads: [[hasRoom], [['expire'], permit]] satisfies Operation[][],
-    },
+    ...list(
+      { ...FULL, setup: '9 d1 h1 h1 h1 h1 h1 h1' },
+      { 'has room, while one waiter is always free': 'has room | expire; take' },
+    ),
   ].map((one) => ({ ...one, stops: false }));
+}
+
+export function semaphores(): Shared[] {
   return [
-    ...list(free, { ...beside, look: ['look'] }),
-    ...list(queued, { take: permit, join, 'join 2': joinTwo, fewer, look: ['look'] }),
-    ...list(queued, { take: permit, more }).slice(1, 2),
-    ...list(queued, { recover, take: permit }),
-    ...list(due, { expire: ['expire'], take: permit, 'join 2': joinTwo, fewer }).slice(0, 4),
-    ...list(due, { recover, expire: ['expire'] }).slice(1, 2),
-    ...Object.entries({
-      take: permit,
-      'join 2': joinTwo,
-      fewer,
-      look: ['look'],
-    } satisfies Named).map(([name, operation]) => ({
-      ...free,
-      name: `take and release, beside ${name}`,
-      threads: [[permit, release], [operation]] satisfies Operation[][],
-    })),
-    ...[free, queued].map((of) => ({
-      ...of,
-      name: 'join and leave, beside take',
-      threads: [[join, leave], [permit]],
-    })),
-    ...looks,
-    {
-      ...due,
-      name: 'vacated or not, beside expire',
-      threads: [[permit, ['vacated'], release, ['vacated']], [['expire']]],
-    },
-    {
-      ...free,
-      name: 'take and release, twice',
-      threads: [
-        [permit, release],
-        [permit, release],
-      ],
-    },
-    ...triples({ take: permit } satisfies Named).map(([name, ...operations]) => ({
-      ...free,
-      name,
-      threads: operations.map((operation) => [operation]),
-    })),
+    ...both(FREE, 'take', 'join', 'join 2', 'more', 'fewer', 'recover', 'look'),
+    ...both(QUEUED, 'take', 'join', 'join 2', 'fewer', 'look'),
+    ...both(QUEUED, 'take', 'more').slice(1, 2),
+    ...both(QUEUED, 'recover', 'take'),
+    ...both(DUE, 'expire', 'take', 'join 2', 'fewer').slice(0, 4),
+    ...both(DUE, 'recover', 'expire').slice(1, 2),
+    ...list(FREE, {
+      'take and release, beside take': 'take; release | take',
+      'take and release, beside join 2': 'take; release | join 2',
+      'take and release, beside fewer': 'take; release | fewer',
+      'take and release, beside look': 'take; release | look',
+    }),
+    ...[FREE, QUEUED].flatMap((of) =>
+      list(of, { 'join and leave, beside take': 'join; leave | take' }),
+    ),
+    ...looks(),
+    ...list(DUE, { 'vacated or not, beside expire': 'take; vacated; release; vacated | expire' }),
+    ...list(FREE, {
+      'take and release, twice': 'take; release | take; release',
+      'take, take and take': 'take | take | take',
+    }),
   ];
 }
