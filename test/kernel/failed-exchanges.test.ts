@@ -1,17 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import {
-  FixedWindow,
-  ManualClock,
-  SlidingLog,
-  SlidingWindow,
-  TokenBucket,
-} from '../../src/index.ts';
+import { attach, type LimiterHandle, ManualClock } from '../../src/index.ts';
 import { KeyedTokenBucket } from '../../src/keyed.ts';
+import { isTable, KINDS, type Subject, takerOf } from '../support/kinds.ts';
 import { Preemption } from '../support/preemption.ts';
 
 const LIMIT = 3;
-const window = { limit: LIMIT, intervalMs: 1000, stats: true };
-const bucket = { rate: 1, burst: LIMIT, stats: true };
 
 interface Counting {
   tryConsume(n: number): boolean;
@@ -19,58 +12,48 @@ interface Counting {
   failedExchanges(): number;
 }
 
-const failedExchanges = (limiter: { stats(): { readonly failedExchanges?: number } }) =>
-  limiter.stats().failedExchanges ?? Number.NaN;
-
-function counting<
-  L extends Omit<Counting, 'failedExchanges'> & Parameters<typeof failedExchanges>[0],
->(limiter: L): Counting {
+function counting(made: Subject): Counting {
+  const taker = takerOf(made);
   return {
-    tryConsume: (n) => limiter.tryConsume(n),
-    consumeOrDrain: (n) => limiter.consumeOrDrain(n),
-    failedExchanges: () => failedExchanges(limiter),
+    tryConsume: (n) => taker.tryConsume(n),
+    consumeOrDrain: (n) => taker.consumeOrDrain?.(n) ?? Number.NaN,
+    failedExchanges: () => made.stats?.().failedExchanges ?? Number.NaN,
   };
 }
 
-const ofKey = (table: KeyedTokenBucket): Counting => ({
-  tryConsume: (n) => table.tryConsume('key', n),
-  consumeOrDrain: (n) => table.consumeOrDrain('key', n),
-  failedExchanges: () => failedExchanges(table),
-});
+/** As attached by two threads. */
+function twice(made: Subject): [Counting, Counting] {
+  const handle = structuredClone(made.handle) as LimiterHandle<'token-bucket'>;
+  return [counting(made), counting(attach(handle))];
+}
 
-/** A limiter as attached by two threads. */
+function table(): KeyedTokenBucket {
+  const one = { rate: 1, burst: LIMIT, capacity: 1, stats: true };
+  return KeyedTokenBucket.create({ ...one, clock: ManualClock.create() });
+}
+
 const TWICE: Readonly<Record<string, () => [Counting, Counting]>> = {
-  TokenBucket() {
-    const made = TokenBucket.create({ ...bucket, clock: ManualClock.create() });
-    return [counting(made), counting(TokenBucket.attach(structuredClone(made.handle)))];
-  },
-  FixedWindow() {
-    const made = FixedWindow.create({ ...window, clock: ManualClock.create() });
-    return [counting(made), counting(FixedWindow.attach(structuredClone(made.handle)))];
-  },
-  SlidingWindow() {
-    const made = SlidingWindow.create({ ...window, clock: ManualClock.create() });
-    return [counting(made), counting(SlidingWindow.attach(structuredClone(made.handle)))];
-  },
-  SlidingLog() {
-    const made = SlidingLog.create({ ...window, clock: ManualClock.create() });
-    return [counting(made), counting(SlidingLog.attach(structuredClone(made.handle)))];
-  },
-  KeyedTokenBucket() {
-    const made = KeyedTokenBucket.create({ ...bucket, capacity: 1, clock: ManualClock.create() });
-    made.tryConsume('key', 0.5);
-    made.returnTokens('key', 0.5);
-    return [ofKey(made), ofKey(KeyedTokenBucket.attach(structuredClone(made.handle)))];
-  },
+  ...Object.fromEntries(
+    // A key of a window would not have an entry and its whole limit.
+    KINDS.filter(({ name }) => !['allOf', 'KeyedFixedWindow'].includes(name)).map(
+      ({ name, create }) => {
+        const pair = () => {
+          const clock = ManualClock.create();
+          const made = create({ limit: LIMIT, refillMs: 3000, clock, stats: true });
+          const key = takerOf(made);
+          if (isTable(made)) key.returnTokens?.(key.consumeOrDrain?.(LIMIT) ?? 0);
+          return twice(made);
+        };
+        return [name, pair];
+      },
+    ),
+  ),
   'KeyedTokenBucket, of a key without a place'() {
-    const made = KeyedTokenBucket.create({ ...bucket, capacity: 1, clock: ManualClock.create() });
+    const made = table();
     for (const other of ['one', 'another']) made.acquire(other, LIMIT);
-    return [ofKey(made), ofKey(KeyedTokenBucket.attach(structuredClone(made.handle)))];
+    return twice(made);
   },
-  'KeyedTokenBucket, of a new key'() {
-    const made = KeyedTokenBucket.create({ ...bucket, capacity: 1, clock: ManualClock.create() });
-    return [ofKey(made), ofKey(KeyedTokenBucket.attach(structuredClone(made.handle)))];
-  },
+  'KeyedTokenBucket, of a new key': () => twice(table()),
 };
 
 let preemption: Preemption;

@@ -1,19 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import {
-  FixedWindow,
-  LeakyBucket,
-  LimitSet,
+  type KernelName,
+  type LimiterHandle,
   ManualClock,
   Region,
   Semaphore,
-  type SharedOptions,
-  SlidingLog,
-  SlidingWindow,
   Sometimes,
-  TokenBucket,
 } from '../../src/index.ts';
-import { KeyedFixedWindow, KeyedLimitSet, KeyedTokenBucket } from '../../src/keyed.ts';
 import { Crew } from '../support/crew.ts';
+import { KINDS } from '../support/kinds.ts';
 import { IN_FULL, part, SEED } from '../support/random.ts';
 
 const CASES = part(100_000);
@@ -45,42 +40,19 @@ test(`${CASES} damaged handles and regions give a HandleError or a limiter that 
   );
 });
 
-const limit = { limit: 10, intervalMs: 10 };
-const VICTIMS = [
-  ['TokenBucket', (o: SharedOptions) => TokenBucket.create({ rate: 1000, burst: 1e6, ...o })],
-  [
-    'LimitSet',
-    (o: SharedOptions) => LimitSet.create({ limits: [{ rate: 1000, burst: 1e6 }], ...o }),
-  ],
-  ['LeakyBucket', (o: SharedOptions) => LeakyBucket.create({ rate: 1000, slack: 50, ...o })],
-  ['FixedWindow', (o: SharedOptions) => FixedWindow.create({ ...limit, ...o })],
-  ['SlidingWindow', (o: SharedOptions) => SlidingWindow.create({ ...limit, slots: 4, ...o })],
-  ['SlidingLog', (o: SharedOptions) => SlidingLog.create({ ...limit, ...o })],
-  [
-    'Sometimes',
-    ({ stats: _, ...o }: SharedOptions) => Sometimes.create({ first: 3, every: 5, ...o }),
-  ],
-  ['Semaphore', (o: SharedOptions) => Semaphore.create({ permits: 5, holdMs: 1, ...o })],
-  [
-    'KeyedTokenBucket',
-    (o: SharedOptions) => KeyedTokenBucket.create({ rate: 1000, burst: 1e6, capacity: 4, ...o }),
-  ],
-  [
-    'KeyedLimitSet',
-    (o: SharedOptions) =>
-      KeyedLimitSet.create({
-        limits: [
-          { rate: 1000, burst: 1e6 },
-          { rate: 100, burst: 1e6 },
-        ],
-        ...{ capacity: 4, ...o },
-      }),
-  ],
-  [
-    'KeyedFixedWindow',
-    (o: SharedOptions) => KeyedFixedWindow.create({ ...limit, capacity: 4, ...o }),
-  ],
-] as const;
+type Make = (home: typeof HOME & { region: Region; kernel: KernelName }) => {
+  readonly handle?: LimiterHandle;
+};
+const HOME = { clock: ManualClock.create({ nowMs: 1e6 }), stats: true };
+
+const VICTIMS: readonly (readonly [name: string, make: Make])[] = [
+  ...KINDS.map(({ name, create }): [string, Make] => [
+    name,
+    (home) => create({ ...home, limit: 10, refillMs: 10 }),
+  ]).filter(([name]) => name !== 'allOf'),
+  ['Sometimes', ({ stats: _, ...home }) => Sometimes.create({ ...home, first: 3, every: 5 })],
+  ['Semaphore', (home) => Semaphore.create({ ...home, permits: 5, holdMs: 1 })],
+];
 
 /** In `npm test` only the one that most limiters use. */
 const KERNELS = IN_FULL ? (['wasm', 'atomics'] as const) : (['wasm'] as const);
@@ -91,8 +63,8 @@ describe.each(VICTIMS)('calls on a %s that another thread writes nonsense over',
     async (kernel) => {
       const crew = await Crew.of('damage', 'scribble', 2);
       const region = Region.create();
-      const clock = ManualClock.create({ nowMs: 1e6 });
-      const { handle } = make({ clock, region, kernel, stats: true });
+      const { handle } = make({ ...HOME, region, kernel });
+      if (handle === undefined) throw new Error('no thread can attach to it');
       const bytes = region.buffer;
       const used = bytes.byteLength - region.bytesFree;
       const progress = new SharedArrayBuffer(12);

@@ -50,6 +50,7 @@ export type Limits = readonly [Limit, ...Limit[]];
 /** Takes tokens: a limiter, or one key. */
 export interface Taker extends Limiter {
   consumeOrDrain?(n: number): number;
+  returnTokens?(n: number): unknown;
   reserve?(n: number, options: { maxWaitMs: number }): Reservation | undefined;
   readonly handle?: LimiterHandle;
   readonly kernelName?: KernelName;

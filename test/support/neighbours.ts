@@ -48,7 +48,7 @@ function choice(calls: readonly Call[]): Act {
 }
 
 /** All calls that some limiter has. */
-interface Calls {
+export interface Calls {
   tryConsume(n: number): boolean;
   consumeOrDrain(n: number): number;
   decide(n: number): Decision;
@@ -58,7 +58,7 @@ interface Calls {
   charge(n: number): number;
   returnTokens(n: number): unknown;
   acquire(n: number, maxWaitMs: number): number;
-  reserve(n: number, options: { maxWaitMs: number }): Reservation | undefined;
+  reserve(n: number, options: { maxWaitMs?: number }): Reservation | undefined;
   block(ms: number): boolean;
   reset(): void;
   lease(options: { size: number }): {

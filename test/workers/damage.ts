@@ -9,7 +9,7 @@ import {
 } from '../../src/index.ts';
 import { damaged, scribble as scribbleOver } from '../support/damage.ts';
 import { Random } from '../support/random.ts';
-import { type AnyLimiter, Attempts } from '../support/random-call.ts';
+import { Attempts } from '../support/random-call.ts';
 import { serveOneOf } from '../support/serve.ts';
 
 // Jobs of threads that fill memory, or damage it and use what is left.
@@ -109,10 +109,6 @@ const HEADER_BYTES = 128;
 /** Re-attaches this often, because attaching reads fields that calls don't. */
 const CALLS_AN_ATTACHMENT = 500;
 
-function attached(handle: LimiterHandle): AnyLimiter {
-  return attach(handle as LimiterHandle<'token-bucket'>);
-}
-
 /**
  * Thread 0 calls a limiter while the other thread overwrites its memory, and sometimes restores it.
  */
@@ -123,13 +119,13 @@ function scribble(job: ScribbleJob, me: number): Scribbled {
   const attempts = new Attempts();
   let calls = 0;
   if (me === 0) {
-    let limiter = attached(handle);
+    const own = handle as LimiterHandle<'token-bucket'>;
+    let limiter = attach(own);
     Atomics.store(at, 0, 1);
     const unharmed = () => attempts.thrown['ERR_REGION_DAMAGED'] === undefined;
     while (calls < least || ((Atomics.load(at, 2) < least || unharmed()) && calls < MOST)) {
       if (calls % CALLS_AN_ATTACHMENT === 0) {
-        limiter =
-          attempts.make(`attachment ${calls} of ${seed}`, () => attached(handle)) ?? limiter;
+        limiter = attempts.make(`attachment ${calls} of ${seed}`, () => attach(own)) ?? limiter;
       }
       attempts.call(`call ${calls} of ${seed}`, random, limiter);
       calls++;
