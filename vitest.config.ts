@@ -22,7 +22,6 @@ const builtCode: Plugin = {
 const ONE_BY_ONE = [
   'test/integrations/opentelemetry/counted.test.ts',
   'test/integrations/redis/fleet-threads.test.ts',
-  'test/kernel/window-threads.test.ts',
   'test/limiters/{keyed-threads,linearizability,reconfigure-threads}.test.ts',
   'test/limiters/{reconfigure-waits,threads,wait-threads}.test.ts',
   'test/time/{ticker-thread,timer-thread}.test.ts',
@@ -52,7 +51,7 @@ const LONG = [
   'test/integrations/piscina.test.ts',
   'test/integrations/opentelemetry/counted.test.ts',
   'test/integrations/redis/{cluster,failures,fleet-ends,fleet-host,fleet-recovery,fleet-servers,fleet-simulation,fleet-slow,fleet-threads,sentinel}.test.ts',
-  'test/kernel/{killed-changes,keyed-limit-set-kernels,keyed-interleavings,keyed-preemption,position,window-preemption}.test.ts',
+  'test/kernel/{killed-changes,keyed-limit-set-kernels,keyed-preemption,position,stalled-calls}.test.ts',
   'test/limiters/{adaptive-permits-server,allocation,killed-threads-bound,leaks}.test.ts',
   'test/memory/many-regions.test.ts',
   'test/mutants/scenes.test.ts',
