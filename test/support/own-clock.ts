@@ -69,3 +69,23 @@ export class BusyClock extends OwnClock {
     }
   }
 }
+
+/** Stalls its thread after a reading, which the thread then uses, while time passes and others call. */
+export class StalledClock extends OwnClock {
+  #stalled: (() => void) | undefined;
+
+  override now(): number {
+    const us = super.now();
+    const stalled = this.#stalled;
+    this.#stalled = undefined;
+    stalled?.();
+    return us;
+  }
+
+  stall(ms: number, calls: () => void): void {
+    this.#stalled = () => {
+      this.advance(ms);
+      calls();
+    };
+  }
+}

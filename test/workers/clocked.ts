@@ -113,50 +113,6 @@ async function sleepOfKey({ handle, key, call, started }: OfKeyJob): Promise<num
   return table.clock.now();
 }
 
-interface StalledJob {
-  readonly handle: LimiterHandle<'token-bucket'>;
-  readonly call: keyof typeof STALLED;
-  /** The thread arrives here once it has read the clock. */
-  readonly hasRead: SharedArrayBuffer;
-  /** The thread waits here before the call continues. */
-  readonly mayGoOn: SharedArrayBuffer;
-}
-
-type Bucket = ReturnType<typeof attach<'token-bucket'>>;
-
-/** Each returns the tokens that it got. */
-const STALLED = {
-  tryConsume: (bucket: Bucket) => (bucket.tryConsume() ? 1 : 0),
-  consumeOrDrain: (bucket: Bucket) => bucket.consumeOrDrain(100),
-  decide: (bucket: Bucket) => (bucket.decide().allowed ? 1 : 0),
-  returnTokens(bucket: Bucket) {
-    bucket.returnTokens(0);
-    return 0;
-  },
-  'reserve and cancel'(bucket: Bucket) {
-    bucket.reserve()?.cancel();
-    return 0;
-  },
-  reconfigure(bucket: Bucket) {
-    bucket.reconfigure({ burst: bucket.burst });
-    return 0;
-  },
-} as const;
-
-/** Makes one call on a bucket, and is suspended between its clock reading and its loop. */
-function stall({ handle, call, hasRead, mayGoOn }: StalledJob): number {
-  const bucket = attach(handle);
-  const { clock } = bucket;
-  const read = clock.now.bind(clock);
-  clock.now = () => {
-    const nowUs = read();
-    new Gate(hasRead).arrive();
-    new Gate(mayGoOn).await(1);
-    return nowUs;
-  };
-  return STALLED[call](bucket);
-}
-
 /** Leaves something for the thread's next job. */
 const LITTER = {
   'a global': () => Object.assign(globalThis, { litter: () => undefined }),
@@ -169,5 +125,5 @@ function litter({ what }: { what: keyof typeof LITTER }): void {
   LITTER[what]();
 }
 
-export const JOBS = { advance, readTicker, sleep, sleepOfKey, stall, litter };
+export const JOBS = { advance, readTicker, sleep, sleepOfKey, litter };
 serveOneOf(JOBS);
