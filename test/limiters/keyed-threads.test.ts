@@ -38,7 +38,7 @@ async function rush(
   for (let rushes = 1; ; rushes++) {
     const made = make();
     const given = newCounts(rounds * how.keys);
-    await crew.run({ ...how, handle: made.handle, given, gate: newCounts(2), threads: THREADS });
+    await crew.run({ ...how, handle: made.handle, given });
     const stats = made.stats();
     const hasShown = check([...given], stats) !== false;
     if (hasShown && (stats.failedExchanges ?? 0) > 0) return;

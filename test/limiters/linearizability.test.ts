@@ -190,8 +190,8 @@ describe.each(LIMITED)(
         });
         const property = fc.asyncProperty(scripts, async (calls) => {
           const histories = calls.map((each) => ({ handle: handle(), calls: each }));
-          const shared = new SharedArrayBuffer(8);
-          const job = { kernels, threads: THREADS, histories, shared, seed: SEED };
+          const tickets = new SharedArrayBuffer(4);
+          const job = { kernels, histories, tickets, seed: SEED };
           const recorded = await crew.run(job);
           for (const index of histories.keys()) {
             const history = recorded.flatMap((ofThread) => ofThread[index] ?? []);

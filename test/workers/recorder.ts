@@ -19,21 +19,16 @@ import type { AnyWindow } from '../support/window-kinds.ts';
 /** Makes a few calls on each of many limiters, together with other threads, and records them. */
 export interface RecordJob {
   readonly kernels: KernelMix;
-  readonly threads: number;
   readonly histories: readonly {
     readonly handle: LimiterHandle;
     /** The operations of each thread, as the references of the explorer name them, and `advance`. */
     readonly calls: readonly (readonly Operation[])[];
   }[];
-  /** Int32s: arrivals, tickets. */
-  readonly shared: SharedArrayBuffer;
+  /** An Int32, which orders the calls. */
+  readonly tickets: SharedArrayBuffer;
   readonly seed: number;
 }
 
-const ARRIVALS = 0;
-const TICKETS = 1;
-/** Polls before the thread blocks until the others arrive. */
-const LOOKS = 20_000;
 /** How long a thread may sleep between a clock reading and the access to the word. */
 const STALLS_MS = [0, 0, 0.02, 0.1] as const;
 
@@ -103,21 +98,11 @@ function permitCalls(semaphore: Semaphore): Subject {
   });
 }
 
-function meet(shared: Int32Array, arrivals: number): void {
-  Atomics.add(shared, ARRIVALS, 1);
-  Atomics.notify(shared, ARRIVALS);
-  for (let looks = 0; ; looks++) {
-    const seen = Atomics.load(shared, ARRIVALS);
-    if (seen >= arrivals) return;
-    if (looks > LOOKS) Atomics.wait(shared, ARRIVALS, seen);
-  }
-}
-
-serve((job: RecordJob, me): Recorded[][] => {
-  const shared = new Int32Array(job.shared);
+serve((job: RecordJob, me, meet): Recorded[][] => {
+  const tickets = new Int32Array(job.tickets);
   const asleep = new Int32Array(new SharedArrayBuffer(4));
   const random = new Random(job.seed + me);
-  return job.histories.map(({ handle, calls }, history) => {
+  return job.histories.map(({ handle, calls }) => {
     const limiter = attach(
       handleFor(handle, job.kernels, me) as LimiterHandle<
         'token-bucket' | 'limit-set' | 'fixed-window' | 'semaphore'
@@ -139,16 +124,16 @@ serve((job: RecordJob, me): Recorded[][] => {
       return nowUs;
     };
     const recorded: Recorded[] = [];
-    meet(shared, job.threads * (history + 1));
+    meet();
     for (const operation of calls[me] ?? []) {
       const [name, ms = 0] = operation;
       if (name === 'advance') {
         clock.advance(ms);
         continue;
       }
-      const invoked = Atomics.add(shared, TICKETS, 1);
+      const invoked = Atomics.add(tickets, 0, 1);
       const answer = subject.run(operation) ?? null;
-      const returned = Atomics.add(shared, TICKETS, 1);
+      const returned = Atomics.add(tickets, 0, 1);
       if (answer === NONE) continue;
       recorded.push({ thread: me, operation, nowUs, answer, invoked, returned });
     }

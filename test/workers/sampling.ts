@@ -13,11 +13,9 @@ import {
 import { Random } from '../support/random.ts';
 import { serve } from '../support/serve.ts';
 
-/** Spans arrive at all threads, step by step of a manual clock, which the last thread moves on. */
+/** Spans arrive at all threads, step by step of a manual clock, which the first thread moves on. */
 export interface SamplingJob {
   readonly handle: SamplerHandle;
-  /** For the threads to meet after each step: how many have come, and the number of the step. */
-  readonly meeting: SharedArrayBuffer;
   readonly threads: number;
   readonly stepMs: number;
   /** How many spans arrive at all threads in each step. */
@@ -39,7 +37,7 @@ export interface Sampled {
   readonly variance: Float64Array;
   /** Kept spans without an adjusted count. */
   readonly uncounted: Uint32Array;
-  /** The spans that the limit had refused in all threads, as the last thread of the step saw it. */
+  /** The spans that the limit had refused in all threads, as the first thread saw it. */
   readonly refused: Uint32Array;
   /** The kept spans that are rare. */
   readonly rare: Uint32Array;
@@ -50,8 +48,8 @@ function advance(handle: SamplerHandle, ms: number): void {
   if (clock.name === 'manual') ManualClock.attach(clock).advance(ms);
 }
 
-serve(async (job: SamplingJob, me: number): Promise<Sampled> => {
-  const { handle, meeting, threads, stepMs, spans, seed } = job;
+serve(async (job: SamplingJob, me: number, meet): Promise<Sampled> => {
+  const { handle, threads, stepMs, spans, seed } = job;
   const { rareEvery = Number.POSITIVE_INFINITY } = job;
   const sampler = ConsistentRateLimitingSampler.attach(handle);
   const random = new Random(seed + me);
@@ -60,7 +58,6 @@ serve(async (job: SamplingJob, me: number): Promise<Sampled> => {
   let arrived = 0;
   const counted = new Float64Array(spans.length);
   const variance = new Float64Array(spans.length);
-  const at = new Int32Array(meeting);
   for (const [step, arriving] of spans.entries()) {
     const mine = Math.floor((arriving + me) / threads);
     // The number of rare spans that are due; the threads take turns.
@@ -81,15 +78,12 @@ serve(async (job: SamplingJob, me: number): Promise<Sampled> => {
       counted[step] = (counted[step] ?? 0) + count;
       variance[step] = (variance[step] ?? 0) + count * (count - 1);
     }
-    if (Atomics.add(at, 0, 1) === threads - 1) {
+    meet();
+    if (me === 0) {
       refused[step] = sampler.stats().refused;
       advance(handle, stepMs);
-      Atomics.store(at, 0, 0);
-      Atomics.store(at, 1, step + 1);
-      Atomics.notify(at, 1);
-    } else {
-      while (Atomics.load(at, 1) <= step) Atomics.wait(at, 1, step);
     }
+    meet();
     // Lets the thread be ended.
     if (step % 1000 === 999) await setTimeout(0);
   }

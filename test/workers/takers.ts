@@ -206,9 +206,6 @@ export interface RushJob {
   readonly kernels: KernelMix;
   /** Tokens granted to each key in each round. */
   readonly given: Int32Array<SharedArrayBuffer>;
-  /** Two numbers: how many threads have arrived, in all, and the rounds that are open. */
-  readonly gate: Int32Array<SharedArrayBuffer>;
-  readonly threads: number;
   /** Keys per round. */
   readonly keys: number;
   /** Whether the keys of a round are used again two rounds later. */
@@ -221,30 +218,19 @@ export interface RushJob {
   readonly bursts?: readonly number[];
 }
 
-const [ARRIVED, OPEN] = [0, 1] as const;
 /** Calls that each thread makes for a key: more than any of its bursts. */
 const CALLS_OF_A_KEY = 10;
-/** Long enough to meet at full speed, short enough if threads outnumber processors. */
-const SPINS = 2000;
 
-/** In each round all threads meet at a gate, then take tokens of the same keys. */
-function rush(job: RushJob, me: number): void {
-  const { handle, kernels, given, gate, threads, keys, returning, stepMs } = job;
+/** In each round all threads meet, then take tokens of the same keys. */
+function rush(job: RushJob, me: number, meet: () => void): void {
+  const { handle, kernels, given, keys, returning, stepMs } = job;
   const { tiers = [undefined], bursts = [] } = job;
   const limiter = attach(handleFor(handle as LimiterHandle<'keyed-token-bucket'>, kernels, me));
   const clock = movable(limiter);
-  const meetIn = (round: number) => {
-    if (Atomics.add(gate, ARRIVED, 1) + 1 === (round + 1) * threads) {
-      clock?.advance(stepMs);
-      Atomics.store(gate, OPEN, round + 1);
-      Atomics.notify(gate, OPEN);
-    }
-    for (let spin = 0; Atomics.load(gate, OPEN) <= round; spin++) {
-      if (spin > SPINS) Atomics.wait(gate, OPEN, round);
-    }
-  };
   for (let round = 0; round < given.length / keys; round++) {
-    meetIn(round);
+    meet();
+    if (me === 0) clock?.advance(stepMs);
+    meet();
     const burst = bursts[round % bursts.length];
     if (me === 0 && burst !== undefined) limiter.reconfigure({ burst });
     for (let i = 0; i < keys; i++) {

@@ -54,7 +54,6 @@ async function sample(
   const crew = await Crew.start<SamplingJob, Sampled>('sampling', THREADS);
   const results = await crew.run({
     ...{ handle: sampler.handle, threads: THREADS, stepMs: STEP_MS, spans, seed: SEED },
-    meeting: new SharedArrayBuffer(8),
     ...(rareEvery === undefined ? {} : { rareEvery }),
   });
   const refused = Float64Array.from(spans, (_, step) =>
