@@ -1,6 +1,5 @@
-import type { Operation, Subject } from './subject.ts';
-
-export { reference } from './faulty-reference.ts';
+import { type WindowOracle, windowOracle } from '../oracle/windows.ts';
+import { operations, type Reference, type Subject } from './subject.ts';
 
 // Faulty limiters that the explorer must detect: plain ports of other libraries. Words have 8
 // bytes.
@@ -77,13 +76,12 @@ export function create(setup: string): SharedArrayBuffer {
 export function attach(buffer: SharedArrayBuffer): Subject {
   const words = new Int32Array(buffer);
   const take = Object.values(FAULTS)[words[WORD.fault] ?? 0];
-  return {
-    run([name, n = 1]: Operation): unknown {
-      if (name === 'advance') Atomics.add(words, WORD.clock, n);
-      else return take?.(words, n);
-      return null;
+  return operations({
+    advance(ms = 1) {
+      Atomics.add(words, WORD.clock, ms);
     },
-  };
+    take: (n = 1) => take?.(words, n),
+  });
 }
 
 /** The answers to consecutive calls from now on; for buckets, the words. */
@@ -93,4 +91,39 @@ export function observe(buffer: SharedArrayBuffer): unknown {
   if (isBucket) return words[WORD.state];
   const one = attach(buffer);
   return Array.from({ length: (words[WORD.limit] ?? 0) + 1 }, () => one.run(['take', 1]));
+}
+
+/** For a bucket without a refill: `take` returns whether it succeeded, `borrow` the debt. */
+function bucket(initial: number, borrows: boolean): Reference {
+  let tokens = initial;
+  const take = (n = 1) => {
+    if (!borrows && tokens < n) return false;
+    tokens -= n;
+    return borrows ? Math.max(0, -tokens) : true;
+  };
+  return { attach: () => operations({ take }), observe: () => tokens };
+}
+
+function window(model: WindowOracle, limit: number): Reference {
+  let now = INTERVAL;
+  const take = () => model.attempt(1, 1, now) === 1;
+  const advance = (time = 1) => {
+    now += time;
+  };
+  return {
+    attach: () => operations({ take, advance }),
+    observe: () => Array.from({ length: limit + 1 }, take),
+  };
+}
+
+/** The intended behaviour of the faulty limiters. `setup` is the limiter's name and its limit. */
+export function reference(setup: string): Reference {
+  const [fault, limitText = '1'] = setup.split(' ');
+  const limit = Number(limitText);
+  const options = { limit, intervalUs: INTERVAL, slots: 1 };
+  if (fault === 'two-step-log') return window(windowOracle('sliding-log', options), limit);
+  if (fault !== 'interval-counter') return bucket(limit, fault === 'two-load-borrow');
+  const counter = windowOracle('fixed-window', options);
+  counter.attempt(limit, limit, 0);
+  return window(counter, limit);
 }

@@ -10,10 +10,12 @@ import { Waiters } from '../../src/limiters/waiting.ts';
 import { type CellPlace, identityOf, nonceOf } from '../../src/memory/cell.ts';
 import type { SharedEvent } from '../../src/memory/event.ts';
 import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
+import { TokenBucketOracle } from '../oracle/token-bucket.ts';
 import { type ExploredKernel, exploredEngine } from './explored-kernel.ts';
-import type { Operation, Subject } from './subject.ts';
+import { operations, type Reference, type Subject } from './subject.ts';
 
-export { reference } from './lease-reference.ts';
+/** Maximum number of tokens that a lease takes at a time. */
+const SIZE = 64;
 
 /** `setup` is `burst initial`; time stands still. */
 export function create(setup: string): SharedArrayBuffer {
@@ -70,25 +72,67 @@ class LeasedBucket extends BucketCalls {
 /** Each thread has its own lease. */
 export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subject {
   const bucket = new LeasedBucket(buffer, kernel);
-  const lease = bucket.lease(64);
-  return {
-    run([name, a = 0, b = 0]: Operation): unknown {
-      switch (name) {
-        case 'spend':
-          return lease.tryConsume(a);
-        case 'release':
-          return lease.release() >= 0;
-        // reconfigure rate burst
-        case 'reconfigure':
-          return bucket.reconfigure(a, b) ?? null;
-        default:
-          throw new Error(`no operation ${name}`);
-      }
-    },
-  };
+  const lease = bucket.lease(SIZE);
+  return operations({
+    spend: (tokens = 0) => lease.tryConsume(tokens),
+    release: () => lease.release() >= 0,
+    reconfigure: (rate = 0, burst = 0) => bucket.reconfigure(rate, burst) ?? null,
+  });
 }
 
 export function observe(buffer: SharedArrayBuffer): unknown {
   const { rate, limit, kernel, clock } = new LeasedBucket(buffer);
   return { rate, burst: limit, balance: kernel.balance(clock.now()) };
+}
+
+export function reference(setup: string): Reference {
+  const [burst = 1, initial = burst] = setup.split(' ').map(Number);
+  const bucket = new TokenBucketOracle({ rate: 1, burst }, initial, () => 0);
+
+  const balance = () => bucket.balance().toNumber();
+  const takes = (tokens: number) => {
+    const isThere = tokens <= balance();
+    if (isThere) bucket.take(tokens);
+    return isThere;
+  };
+
+  const attach = (): Subject => {
+    let stock = 0;
+    let { limit } = bucket;
+    const release = () => {
+      bucket.putBack(stock);
+      stock = 0;
+      return true;
+    };
+    let isShort = false;
+    /**
+     * Adds the needed tokens to the stock, or up to half of the bucket if that is more and the last
+     * refill was not refused.
+     */
+    const refill = (needed: number, most: number) => {
+      const spared = Math.max(needed, Math.floor(Math.min(most, balance() / 2)));
+      const taken = (isShort ? [needed] : [spared, needed]).find(takes);
+      stock += taken ?? 0;
+      isShort = taken === undefined;
+      return !isShort;
+    };
+    return operations({
+      spend(tokens = 0) {
+        // The stock was taken under another limit.
+        if (bucket.limit !== limit) release();
+        limit = bucket.limit;
+        const most = Math.min(SIZE, limit.burst);
+        if (tokens > most) return release() && takes(tokens);
+        if (tokens > stock && !refill(tokens - stock, most)) return false;
+        stock -= tokens;
+        return true;
+      },
+      release,
+      reconfigure(newRate = 0, newBurst = 0) {
+        bucket.reconfigure({ rate: newRate, burst: newBurst });
+      },
+    });
+  };
+
+  return { attach, observe: () => ({ balance: balance(), ...bucket.limit }) };
 }

@@ -13,7 +13,7 @@ import {
 } from '../../src/memory/layout.ts';
 import { claimRecords } from '../support/cell.ts';
 import { type ExploredKernel, exploredEngine } from './explored-kernel.ts';
-import { type Operation, type Subject, verdict } from './subject.ts';
+import { operations, type Subject, verdict } from './subject.ts';
 
 export { reference } from './window-reference.ts';
 
@@ -78,41 +78,30 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
     },
   };
   let receipt: WordReceipt | undefined;
-  return {
-    run([name, number = 1, intervalMs = INTERVAL_MS]: Operation): unknown {
-      switch (name) {
-        case 'advance':
-          Atomics.add(clock, CLOCK_AT, number);
-          return null;
-        case 'take': {
-          const isTaken = window.take(number, now);
-          if (isTaken) receipt = window.receipt();
-          return isTaken;
-        }
-        case 'drain':
-          return window.drain(number, now);
-        case 'cancel':
-          return receipt === undefined ? null : window.cancel(receipt);
-        case 'available':
-          return window.available(now);
-        case 'decide': {
-          const decision = window.decide(number, now);
-          // A log admission finished by another thread counts from that thread's reading, but the
-          // log computes its end from its own, which is later by up to the duration of the call.
-          return verdict(isLog ? { ...decision, fullUs: 0 } : decision);
-        }
-        case 'timeUntil':
-          return `${window.timeUntil(number, now)}`; // Infinity does not survive JSON
-        case 'reconfigure':
-          window.reconfigure({ limit: number, intervalMs }, now);
-          return null;
-        case 'return':
-          return window.returnTokens(number, now);
-        default:
-          throw new Error(`no operation ${name}`);
-      }
+  return operations({
+    advance(ms = 1) {
+      Atomics.add(clock, CLOCK_AT, ms);
     },
-  };
+    take(n = 1) {
+      const isTaken = window.take(n, now);
+      if (isTaken) receipt = window.receipt();
+      return isTaken;
+    },
+    drain: (most = 1) => window.drain(most, now),
+    cancel: () => (receipt === undefined ? null : window.cancel(receipt)),
+    available: () => window.available(now),
+    decide(n = 1) {
+      const decision = window.decide(n, now);
+      // A log admission finished by another thread counts from that thread's reading, but the log
+      // computes its end from its own, which is later by up to the duration of the call.
+      return verdict(isLog ? { ...decision, fullUs: 0 } : decision);
+    },
+    timeUntil: (n = 1) => `${window.timeUntil(n, now)}`, // Infinity does not survive JSON
+    reconfigure(limit = 1, intervalMs = INTERVAL_MS) {
+      window.reconfigure({ limit, intervalMs }, now);
+    },
+    return: (n = 1) => window.returnTokens(n, now),
+  });
 }
 
 /** The tokens left now, and at the ends of the next intervals and slots. */
