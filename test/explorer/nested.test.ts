@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { NOTES, reportedOutcome } from '../../src/kernel/limit-set/cell.ts';
 import { MAX_LIMITS } from '../../src/memory/layout.ts';
-import { Preemption } from '../support/preemption.ts';
+import { eachPreempted } from '../support/preemption.ts';
 import * as adapt from './adapt-subject.ts';
 import * as arrivals from './arrivals-subject.ts';
 import type { Execution, Returned } from './exploration.ts';
@@ -33,13 +33,7 @@ const PAIRS = SCENARIOS.filter(
 );
 const SUBJECTS = [...new Set(PAIRS.map(({ subject }) => subject))];
 
-let preemption: Preemption;
-beforeAll(() => {
-  preemption = new Preemption();
-});
-afterAll(() => {
-  preemption.restore();
-});
+const preemption = eachPreempted();
 
 function moduleOf({ module }: Listed): SubjectModule {
   const found = Object.entries(MODULES).find(([name]) =>
@@ -79,7 +73,6 @@ function run(scenario: Listed, initial: Uint8Array, outer: number, at: number): 
 }
 
 it.each(SUBJECTS)('%s: a thread that runs completely between two steps of another', (name) => {
-  preemption.stalls = 0;
   for (const scenario of PAIRS.filter(({ subject }) => subject === name)) {
     const subject = moduleOf(scenario);
     const initial = new Uint8Array(subject.create(scenario.setup)).slice();

@@ -1,8 +1,8 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { attach, type LimiterHandle, ManualClock } from '../../src/index.ts';
 import { KeyedTokenBucket } from '../../src/keyed.ts';
 import { isTable, KINDS, type Subject, takerOf } from '../support/kinds.ts';
-import { Preemption } from '../support/preemption.ts';
+import { eachPreempted } from '../support/preemption.ts';
 
 const LIMIT = 3;
 
@@ -56,13 +56,7 @@ const TWICE: Readonly<Record<string, () => [Counting, Counting]>> = {
   'KeyedTokenBucket, of a new key': () => twice(table()),
 };
 
-let preemption: Preemption;
-beforeEach(() => {
-  preemption = new Preemption();
-});
-afterEach(() => {
-  preemption.restore();
-});
+const preemption = eachPreempted();
 
 /** Races lost by a call when another takes 1 before its first step, its second, and so on. */
 function racesLost(make: () => [Counting, Counting], call: (own: Counting) => void): number[] {

@@ -1,19 +1,13 @@
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { attach as attachLimiter, ManualClock } from '../../src/index.ts';
 import { KeyedLimitSet, KeyedTokenBucket, type WhenFull } from '../../src/keyed.ts';
 import { attach, create } from '../explorer/token-subject.ts';
-import { KILLED, Preemption } from '../support/preemption.ts';
+import { eachPreempted, KILLED } from '../support/preemption.ts';
 
 const RATE = 1e5; // a token every 10 microseconds
 const BURST = 3;
 
-let preemption: Preemption;
-beforeEach(() => {
-  preemption = new Preemption();
-});
-afterEach(() => {
-  preemption.restore();
-});
+const preemption = eachPreempted();
 
 function table(clock: ManualClock, capacity = 1): KeyedTokenBucket {
   return KeyedTokenBucket.create({ rate: RATE, burst: BURST, capacity, whenFull: 'refuse', clock });

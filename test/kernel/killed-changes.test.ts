@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { KernelName } from '../../src/index.ts';
 import { CLAIM_BITS, TAKEOVER_MASK } from '../../src/kernel/constants.ts';
 import { BUCKET, KEYED, REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
@@ -6,7 +6,7 @@ import type { Operation, Subject, SubjectModule } from '../explorer/subject.ts';
 import * as token from '../explorer/token-subject.ts';
 import * as window from '../explorer/window-subject.ts';
 import { takeOver } from '../support/cell.ts';
-import { KILLED, Preemption } from '../support/preemption.ts';
+import { eachPreempted, KILLED } from '../support/preemption.ts';
 import { part, Random, SEED, SHARE } from '../support/random.ts';
 
 // Threads stopped in a change of the limit, at any access to shared memory in either target: for
@@ -128,15 +128,11 @@ class Limited {
 }
 
 describe.each(CASES)('a thread in a change of a $name, with kernel $kernel', ({ kind, kernel }) => {
-  let preemption: Preemption;
+  const preemption = eachPreempted();
   beforeEach(() => {
     // A second passes at once.
-    vi.spyOn(Atomics, 'wait').mockReturnValue('timed-out');
-    preemption = new Preemption();
-  });
-  afterEach(() => {
-    preemption.restore();
-    vi.restoreAllMocks();
+    const wait = vi.spyOn(Atomics, 'wait').mockReturnValue('timed-out');
+    return () => wait.mockRestore();
   });
 
   test(`is killed there ${KILLS} times, and keeps nothing for good (ZEROTIME_SEED=${SEED})`, () => {

@@ -1,23 +1,17 @@
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type Clock, ManualClock } from '../../src/index.ts';
 import { KeyedTokenBucket } from '../../src/keyed.ts';
 import type { Reservation } from '../../src/limiters/reservation.ts';
 import { type Granted, mostBeyond } from '../oracle/bound.ts';
-import { KILLED, Preemption } from '../support/preemption.ts';
+import { eachPreempted, KILLED } from '../support/preemption.ts';
 import { part, SEED } from '../support/random.ts';
 import { WINDOW_KINDS } from '../support/window-kinds.ts';
 import { type Admission, brokenPromise } from '../support/window-promises.ts';
 
 const RUNS = part(4000);
 
-let preemption: Preemption;
-beforeEach(() => {
-  preemption = new Preemption();
-});
-afterEach(() => {
-  preemption.restore();
-});
+const preemption = eachPreempted();
 
 /** A call or a move of the clock. Others happen at the `at`-th atomic operation of a call. */
 type Act<Name> =

@@ -1,6 +1,6 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { FixedWindow, ManualClock } from '../../src/index.ts';
-import { Preemption } from '../support/preemption.ts';
+import { eachPreempted } from '../support/preemption.ts';
 import { WINDOW_KERNELS } from '../support/window-kinds.ts';
 
 const OPTIONS = { limit: 4, intervalMs: 100, slots: 4, maxLimit: 20 };
@@ -50,13 +50,9 @@ function taken(window: FixedWindow, n: number) {
 }
 
 describe('tokens returned while another thread opens the next window', () => {
-  let preemption: Preemption | undefined;
-  afterEach(() => {
-    preemption?.restore();
-  });
+  const preemption = eachPreempted();
 
   it('are not taken again in the old window once the new one has begun', () => {
-    preemption = new Preemption();
     for (let at = 2; at < 24; at++) {
       const clock = ManualClock.create();
       const options = { limit: 2, intervalMs: 100, clock, allowDoubleBurst: at % 2 === 0 };

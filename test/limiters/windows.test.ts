@@ -1,7 +1,7 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { FixedWindow, ManualClock, Region, SlidingLog, SlidingWindow } from '../../src/index.ts';
 import { WINDOW } from '../../src/memory/layout.ts';
-import { KILLED, Preemption } from '../support/preemption.ts';
+import { eachPreempted, KILLED } from '../support/preemption.ts';
 
 describe('FixedWindow', () => {
   it('reads no clock while the count is under the limit, with allowDoubleBurst', () => {
@@ -100,13 +100,9 @@ describe('SlidingWindow', () => {
 });
 
 describe('a slot that a thread sealed before it died', () => {
-  let preemption: Preemption | undefined;
-  afterEach(() => {
-    preemption?.restore();
-  });
+  const preemption = eachPreempted();
 
   it('is not reopened, and keeps its count, if the clock then steps back', () => {
-    preemption = new Preemption();
     let deaths = 0;
     for (let at = 1; at < 20; at++) {
       const clock = ManualClock.create();
@@ -169,17 +165,6 @@ describe('SlidingLog', () => {
     }
   });
 
-  it.each([1, 2, 3, 4, 5, 1_000])('keeps its entries over many laps, at limit %i', (limit) => {
-    const clock = ManualClock.create();
-    const log = SlidingLog.create({ limit, intervalMs: 1, clock });
-    for (let lap = 0; lap < 300; lap++) {
-      const n = 1 + (lap % limit);
-      expect(log.tryConsume(n)).toBe(true);
-      expect(log.available()).toBe(limit - n);
-      clock.advance(1);
-    }
-  });
-
   it('continues after the low bits of its lap overflow', () => {
     const clock = ManualClock.create();
     const region = Region.create();
@@ -230,13 +215,9 @@ describe('SlidingLog', () => {
 });
 
 describe('a clock that steps back while a thread that took tokens is stalled', () => {
-  let preemption: Preemption | undefined;
-  afterEach(() => {
-    preemption?.restore();
-  });
+  const preemption = eachPreempted();
 
   it('keeps anyone from dating the entries too early', () => {
-    preemption = new Preemption();
     for (const { limit, first, stalled, after, backMs, atMs } of [
       // The entry of an admission at 0 ms, taken again at 100 ms.
       { limit: 1, first: 1, stalled: 1, after: 1, backMs: 0, atMs: 100 },

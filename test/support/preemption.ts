@@ -1,3 +1,4 @@
+import { afterEach, beforeEach } from 'vitest';
 import type { KernelName } from '../../src/memory/handle.ts';
 
 /** Thrown into a call to kill its thread. */
@@ -43,7 +44,14 @@ export class Preemption {
   /** All changes made by 64-bit exchanges, in order. */
   readonly changes: Change[] = [];
 
-  constructor() {
+  constructor(begins = true) {
+    if (begins) this.begin();
+  }
+
+  /** Replaces Atomics. */
+  begin(): void {
+    this.stalls = 0;
+    this.changes.length = 0;
     process.env['ZEROTIME_KERNEL'] = 'atomics';
     for (const [name, original] of Object.entries(this.#originals)) {
       const hooked = (...args: unknown[]) => {
@@ -111,4 +119,12 @@ export class Preemption {
     if (this.#kernel === undefined) delete process.env['ZEROTIME_KERNEL'];
     else process.env['ZEROTIME_KERNEL'] = this.#kernel;
   }
+}
+
+/** One that begins and ends with each test of a file or group. */
+export function eachPreempted(): Preemption {
+  const preemption = new Preemption(false);
+  beforeEach(() => preemption.begin());
+  afterEach(() => preemption.restore());
+  return preemption;
 }
