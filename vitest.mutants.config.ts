@@ -47,7 +47,7 @@ export default defineConfig({
     ],
     exclude: [
       'test/limiters/{allocation,keyed-threads,killed-threads-bound,leaks,linearizability}.test.ts',
-      'test/limiters/{piscina,reconfigure-threads,semaphore-threads,threads,wait-threads}.test.ts',
+      'test/limiters/{reconfigure-threads,semaphore-threads,threads,wait-threads}.test.ts',
       // Random calls that take long; one counts them.
       'test/limiters/{adaptive-permits-server,hostile-options,keyed-tier-bound}.test.ts',
       'test/limiters/{neighbours,promise-bound}.test.ts',
