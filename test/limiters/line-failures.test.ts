@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { allOf, FixedWindow, ManualClock, TokenBucket } from '../../src/index.ts';
+import { FixedWindow, ManualClock, TokenBucket } from '../../src/index.ts';
 import { Line } from '../../src/limiters/line.ts';
 import { checkWait, Pauses, waitHere } from '../../src/limiters/waiting.ts';
 import { settled } from '../support/settled.ts';
@@ -118,43 +118,10 @@ describe('a line whose attempts fail', () => {
     expect(line.length).toBe(0);
   });
 
-  it('rejects everyone if the clock cannot sleep', async () => {
-    const clock = ManualClock.create();
-    const broken = new Error('broken');
-    vi.spyOn(clock, 'sleep').mockImplementation(() => Promise.reject(broken));
-    const limiter = allOf(TokenBucket.create({ rate: 1, burst: 1, initial: 0, clock }));
-    const waits = [limiter.wait(), limiter.wait()];
-    for (const wait of waits) await expect(wait).rejects.toBe(broken);
-    expect(limiter.waiting).toBe(0);
-  });
-
   const EMPTY = [
     (clock: ManualClock) => FixedWindow.create({ limit: 1, intervalMs: 1000, initial: 0, clock }),
     (clock: ManualClock) => TokenBucket.create({ rate: 1, burst: 1, initial: 0, clock }),
   ] as const;
-
-  it.each(EMPTY)('rejects a caller if the clock fails at any of its readings: %#', async (make) => {
-    const failed = new Error('no time');
-    for (let last = 0; ; last++) {
-      const clock = ManualClock.create();
-      const limiter = make(clock);
-      let reads = 0;
-      vi.spyOn(clock, 'now').mockImplementation(() => {
-        if (reads++ === last) throw failed;
-        return 0;
-      });
-      const leave = new AbortController();
-      const wait = limiter.wait(1, { signal: leave.signal });
-      if (reads <= last) {
-        leave.abort(failed);
-        await expect(wait).rejects.toBe(failed);
-        expect(last).toBeGreaterThan(1);
-        return;
-      }
-      await expect(wait).rejects.toBe(failed);
-      expect(limiter.waiting).toBe(0);
-    }
-  });
 
   it.each(EMPTY)('rejects everyone if the clock fails when the limit changes: %#', async (make) => {
     const clock = ManualClock.create();

@@ -9,7 +9,7 @@ import {
   SlidingWindow,
   TokenBucket,
 } from '../../src/index.ts';
-import { aborting, diaryOf } from '../support/lines.ts';
+import { aborting, diaryOf, LINES } from '../support/lines.ts';
 import { settled } from '../support/settled.ts';
 
 function emptied(limiter: Limiter): Limiter {
@@ -29,14 +29,38 @@ const PACED: Readonly<Record<string, (clock: ManualClock) => Limiter>> = {
 const NAMES = ['a', 'b', 'c', 'd', 'e'];
 const PLACES = [0, 1, 2, 3, 4];
 
+const ALL: typeof PACED = { ...PACED, ...LINES };
+
+describe.each(Object.entries(ALL))('the line of %s', (_, make) => {
+  it('fails all if the clock cannot sleep, and others can wait afterwards', async () => {
+    const { clock, limiter, events, wait, at } = diaryOf(make);
+    vi.spyOn(clock, 'sleep').mockRejectedValueOnce('broken');
+    for (const name of ['a', 'b']) wait(name);
+    await settled();
+    expect(events).toEqual(['0: a broken', '0: b broken']);
+    expect(limiter.waiting).toBe(0);
+    wait('c');
+    await at(10, 20);
+    expect(events.at(-1)).toMatch(/c waited \d+$/);
+  });
+
+  it('sends a caller who waits again to the back', async () => {
+    const diary = diaryOf(make);
+    const again = diary.limiter.wait().then(() => diary.wait('again'));
+    for (const name of ['b', 'c']) diary.wait(name);
+    await diary.until(50);
+    await again;
+    expect(diary.events).toEqual(['20: b waited 20', '30: c waited 30', '40: again waited 30']);
+  });
+});
+
 describe.each(Object.entries(PACED))('the line of a %s', (_, make) => {
   it.each(PLACES)('closes up when the caller at place %i aborts', async (place) => {
     const diary = diaryOf(make);
-    const controller = new AbortController();
-    const { signal } = controller;
+    const { signal, abort } = aborting();
     for (const [i, name] of NAMES.entries()) diary.wait(name, i === place ? { signal } : {});
     await diary.until(5);
-    controller.abort('enough');
+    abort();
     expect(diary.limiter.waiting).toBe(4);
     expect(getEventListeners(signal, 'abort')).toEqual([]);
     diary.wait('last');
@@ -64,35 +88,6 @@ describe.each(Object.entries(PACED))('the line of a %s', (_, make) => {
         ? NAMES.map((name, i) => `${10 * (i + 1)}: ${name} waited ${10 * (i + 1)}`)
         : [served[0], left, ...served.slice(1)],
     );
-  });
-
-  it('sends a caller who waits again to the back', async () => {
-    const diary = diaryOf(make);
-    const again = diary.limiter.wait().then(() => diary.wait('again'));
-    for (const name of ['b', 'c']) diary.wait(name);
-    await diary.until(50);
-    await again;
-    expect(diary.events).toEqual(['20: b waited 20', '30: c waited 30', '40: again waited 30']);
-  });
-
-  it('is as long as maxWaiting at most, and takes nothing from whom it turns away', async () => {
-    const diary = diaryOf(make);
-    const options = { maxWaiting: 2 };
-    const controller = new AbortController();
-    diary.wait('a', { ...options, signal: controller.signal });
-    for (const name of ['b', 'c']) diary.wait(name, options);
-    diary.wait('zero', { maxWaiting: 0 });
-    await settled();
-    expect(diary.events).toEqual(['0: c ERR_QUEUE_FULL', '0: zero ERR_QUEUE_FULL']);
-    diary.events.length = 0;
-    controller.abort('enough');
-    diary.wait('d', options);
-    await diary.until(30);
-    expect(diary.events).toEqual(['0: a enough', '10: b waited 10', '20: d waited 20']);
-    await diary.until(40);
-    expect(await diary.limiter.wait(1, { maxWaiting: 0 })).toEqual({ waitedMs: 0 });
-    await expect(diary.limiter.wait(1, { maxWaiting: -1 })).rejects.toThrow(/^maxWaiting must be/);
-    await expect(diary.limiter.wait(1, { maxWaiting: 0.5 })).rejects.toThrow(RangeError);
   });
 
   it('is no place for those who want nothing, too much or it too soon', async () => {

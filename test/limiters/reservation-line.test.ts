@@ -116,18 +116,6 @@ describe.each(Object.entries(LINES))('the callers that wait for %s', (_, make) =
     ]);
   });
 
-  it('fail together if the clock cannot sleep, and others can wait afterwards', async () => {
-    const { clock, bucket, events, wait, at } = scene();
-    vi.spyOn(clock, 'sleep').mockRejectedValueOnce('broken');
-    for (const name of ['a', 'b']) wait(name);
-    await settled();
-    expect(events).toEqual(['0: a broken', '0: b broken']);
-    expect(bucket.waiting).toBe(0);
-    wait('c');
-    await at(10, 20);
-    expect(events.at(-1)).toMatch(/c waited \d+$/);
-  });
-
   it('cost one look for each change, however many they are', async () => {
     const { clock, bucket, events, wait } = scene();
     for (let i = 0; i < 2000; i++) wait(`${i}`, { timeoutMs: 1e6 });

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ManualClock, TokenBucket } from '../../src/index.ts';
 import { KeyedFixedWindow, KeyedLimitSet, KeyedTokenBucket } from '../../src/keyed.ts';
 import { KINDS, takerOf } from '../support/kinds.ts';
+import { aborting } from '../support/lines.ts';
 import { settled } from '../support/settled.ts';
 
 /** Each has one token after 100 ms, and one more after each further 100 ms. */
@@ -63,8 +64,13 @@ describe.each(EMPTIED)('waiting for a $name', ({ make }) => {
   it('is refused at once if maxWaiting callers wait, and takes nothing', async () => {
     const clock = ManualClock.create();
     const limiter = make(clock);
-    const [first, second] = [1, 2].map(() => limiter.wait(1, { maxWaiting: 2 }));
+    const { signal, abort } = aborting();
+    const first = limiter.wait(1, { maxWaiting: 2 });
+    const left = limiter.wait(1, { maxWaiting: 2, signal });
     await expect(limiter.wait(1, { maxWaiting: 2 })).rejects.toMatchObject(FULL);
+    abort();
+    await expect(left).rejects.toBe('enough');
+    const second = limiter.wait(1, { maxWaiting: 2 });
     await expect(limiter.wait(1, { maxWaiting: 2 })).rejects.toThrow(/maxWaiting is 2$/);
     await expect(limiter.wait(1, { maxWaiting: 0 })).rejects.toMatchObject(FULL);
     await expect(limiter.wait(9, { maxWaiting: 2 })).rejects.toMatchObject({
@@ -133,7 +139,9 @@ describe('maxWaiting', () => {
     await expect(table.wait('ann', 1, { maxWaiting: '1' as never })).rejects.toThrow(
       new TypeError('maxWaiting must be an integer at least 0, got "1"'),
     );
-    await expect(table.wait('ann', 1, { maxWaiting: Number.NaN })).rejects.toThrow(RangeError);
+    for (const maxWaiting of [Number.NaN, -1, 0.5]) {
+      await expect(table.wait('ann', 1, { maxWaiting })).rejects.toThrow(RangeError);
+    }
     await expect(
       table.wait('ann', 1, { maxWaiting: Number.POSITIVE_INFINITY }),
     ).resolves.toBeDefined();
