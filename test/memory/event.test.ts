@@ -1,15 +1,11 @@
-import { setImmediate, setTimeout } from 'node:timers/promises';
+import { setTimeout } from 'node:timers/promises';
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
 import { SharedEvent } from '../../src/memory/event.ts';
 import { timers, variable } from '../../src/memory/runtime.ts';
+import { settled } from '../support/settled.ts';
 
 function event(lookMs = Number.POSITIVE_INFINITY) {
   return new SharedEvent(new Int32Array(new SharedArrayBuffer(8)), 1, { lookMs });
-}
-
-/** Lets everything run that was notified: a notification is a task of the event loop. */
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 5; turn++) await setImmediate();
 }
 
 afterEach(() => vi.restoreAllMocks());
@@ -19,13 +15,13 @@ test('an event wakes every sleeper once, in the order in which they came', async
   const woken: string[] = [];
   door.listen(door.observe(), () => woken.push('first'));
   door.listen(door.observe(), () => woken.push('second'));
-  await settle();
+  await settled();
   expect(woken).toEqual([]);
   door.fire();
   expect(woken).toEqual([]);
-  await settle();
+  await settled();
   door.fire();
-  await settle();
+  await settled();
   expect(woken).toEqual(['first', 'second']);
 });
 
@@ -36,7 +32,7 @@ test('an event that fires before the sleeper listens, but after it observed it, 
   const wake = vi.fn();
   door.listen(observed, wake);
   expect(wake).not.toHaveBeenCalled();
-  await settle();
+  await settled();
   expect(wake).toHaveBeenCalledTimes(1);
 });
 
@@ -46,11 +42,11 @@ test('an event that fired before it was observed does not wake a sleeper that jo
   door.listen(door.observe(), early);
   door.fire();
   door.listen(door.observe(), late);
-  await settle();
+  await settled();
   expect(early).toHaveBeenCalledTimes(1);
   expect(late).not.toHaveBeenCalled();
   door.fire();
-  await settle();
+  await settled();
   expect(late).toHaveBeenCalledTimes(1);
 });
 
@@ -61,7 +57,7 @@ test('a sleeper that has left is not woken, even if another sleeper removes it w
   door.listen(door.observe(), () => cancel());
   const cancel = door.listen(door.observe(), cancelled);
   door.fire();
-  await settle();
+  await settled();
   expect(gone).not.toHaveBeenCalled();
   expect(cancelled).not.toHaveBeenCalled();
 });
@@ -73,7 +69,7 @@ test('all sleepers share one wait, and none is left some time after the last', a
   for (const leave of cancel) leave();
   expect(wait).toHaveBeenCalledTimes(1);
   await wait.mock.results.at(-1)?.value.value;
-  await settle();
+  await settled();
   expect(wait).toHaveBeenCalledTimes(1);
 });
 
@@ -100,7 +96,7 @@ test('the waits of many events end over several turns, except for those needed a
   expect(new Set(await Promise.all(ends))).toEqual(new Set(['ok']));
   expect(wait).toHaveBeenCalledTimes(600);
   first?.fire();
-  await settle();
+  await settled();
   expect(wake).toHaveBeenCalledTimes(1);
 });
 
