@@ -19,26 +19,6 @@ describe('cancelling', () => {
     expect(reservation.cancel()).toBe(false);
     expect(bucket.balance()).toBe(15);
   });
-
-  // x/time/rate restores tokens by an estimate of what later reservations used, and gets it wrong:
-  // https://github.com/golang/go/issues/56924, https://github.com/golang/go/issues/69419
-  test('restores neither too little nor too much', () => {
-    const clock = ManualClock.create();
-    const bucket = TokenBucket.create({ rate: 10, burst: 20, clock });
-    reserved(bucket, 15);
-    clock.advance(100);
-    const middle = reserved(bucket, 10);
-    expect(middle.waitMs).toBe(400);
-    clock.advance(100);
-    const last = reserved(bucket, 2);
-    expect(last.waitMs).toBe(500);
-    expect(middle.cancel(), 'the last one stands on it').toBe(false);
-    expect(bucket.balance()).toBe(-5);
-    expect(last.cancel()).toBe(true);
-    expect(bucket.balance()).toBe(-3);
-    clock.advance(300);
-    expect(bucket.balance()).toBe(0);
-  });
 });
 
 const LIMITS = [

@@ -45,30 +45,6 @@ test('no window ever admits more than the limit, even if the clock steps back', 
   fc.assert(property, { numRuns: 1000 * SHARE });
 });
 
-test('a full window admits the next tokens when the next window starts, and lists no idle key', () => {
-  const clock = ManualClock.create({ nowMs: 5 });
-  const made = table(clock);
-  expect(made.consumeOrDrain('ann', 9)).toBe(3);
-  clock.advance(INTERVAL_MS - 0.001);
-  expect(made.tryConsume('ann')).toBe(false);
-  expect(made.timeUntil('ann', 1)).toBeCloseTo(0.001);
-  expect(made.stats().entries).toBe(1);
-  clock.advance(0.001);
-  expect(made.stats().entries).toBe(0);
-  expect(made.for('ann').consumeOrDrain(9)).toBe(3);
-});
-
-test('a wait keeps its key while the table serves others', async () => {
-  const clock = ManualClock.create();
-  const made = table(clock);
-  made.consumeOrDrain('ann', LIMIT);
-  const waiting = made.wait('ann', 2);
-  expect(made.tryConsume('ben', 3)).toBe(true);
-  clock.advance(INTERVAL_MS);
-  await waiting;
-  expect([made.available('ann'), made.available('ben')]).toEqual([LIMIT - 2, LIMIT]);
-});
-
 test('allOf takes a window of a key back if a later part refuses', () => {
   const clock = ManualClock.create();
   const ann = table(clock).for('ann');
@@ -147,15 +123,4 @@ test.each([
   expect(() => made.tryConsume('ann', 0.5)).toThrow('n must be an integer at least 0, got 0.5');
   expect(() => made.tryConsume(null as never)).toThrow(TypeError);
   expect(() => made.reconfigure({ limits: 1 } as never)).toThrow('change has no option "limits"');
-});
-
-test('a reset of a key lets its callers in at once, on all threads', async () => {
-  const clock = ManualClock.create();
-  const made = table(clock);
-  const other = KeyedFixedWindow.attach(structuredClone(made.handle));
-  made.block('ann', 1e6);
-  const waits = [made.wait('ann', 2), other.wait('ann', 1)];
-  made.reset('ann');
-  expect(await Promise.all(waits)).toEqual([{ waitedMs: 0 }, { waitedMs: 0 }]);
-  expect([made.waiting, other.waiting, made.available('ann')]).toEqual([0, 0, 0]);
 });

@@ -1,11 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import {
-  allOf,
   attach,
   type ContinuousLimit,
   KeyedLimitSet,
   type KeyedLimitSetOptions,
-  REFUSED,
   Region,
 } from '../../src/index.ts';
 import { BYTES_PER_KEY } from '../../src/kernel/keyed/cell.ts';
@@ -73,19 +71,6 @@ describe.each(['wasm', 'atomics'] as const)('keys with several limits (%s)', (ke
     expect(made.rate).toBe(100);
     expect(made.burst).toBe(8);
     expect(`${made}`).toContain('8 at 1000/s and 10 at 100/s');
-  });
-
-  test('the bucket of a key is a limiter, and a part of allOf', async () => {
-    const { made } = createTable({ kernel });
-    const a = made.for('a');
-    const both = allOf(a, made.for('b'));
-    made.consumeOrDrain('b', 3);
-    expect(await both.tryConsume(2)).toBe(false);
-    expect(a.balance()).toBe(4);
-    expect(await both.tryConsume(1)).toBe(true);
-    expect(a.balance()).toBe(3);
-    expect(a.waitSync(1)).toBe(true);
-    expect(a.acquire(4, 0)).toBe(REFUSED);
   });
 
   test('an unlimited limit holds nobody back', () => {

@@ -110,15 +110,6 @@ describe('a key', () => {
     expect(made.reserve('a', 0)?.cancel()).toBe(true);
     expect(made.stats().entries).toBe(0);
   });
-
-  test('is bound by for(), independently of other keys', () => {
-    const made = create();
-    const a = made.for('a');
-    const b = made.for('b');
-    expect([a.tryConsume(2), b.tryConsume(3), made.tryConsume('a')]).toEqual([true, true, true]);
-    expect([a.available(), b.available(), a.rate]).toEqual([2, 2, 10]);
-    expect(a.clock).toBe(made.clock);
-  });
 });
 
 test('a bucket that is full again needs no entry', () => {

@@ -183,25 +183,6 @@ describe('options', () => {
     );
   });
 
-  test('one limit makes a set too', () => {
-    const clock = ManualClock.create();
-    const set = LimitSet.create({ limits: [limit], clock });
-    expect(set.limits).toEqual([limit]);
-    expect(set.decide().limits).toEqual([
-      { limit: 5, remaining: 4, retryAfterMs: 0, resetMs: 100, nextTokenMs: 100 },
-    ]);
-    set.reconfigure({ limits: [{ burst: 7 }] });
-    expect([set.rate, set.limit, set.burst]).toEqual([10, 7, 7]);
-    expect(set.consumeOrDrain(9)).toBe(4);
-    expect(set.reserve(2)?.waitMs).toBe(200);
-    clock.advance(300);
-    expect(set.available()).toBe(1);
-    const copy = attach(structuredClone(set.handle)) as LimitSet;
-    copy.reconfigure({ limits: [{ rate: 0 }] });
-    expect(set.limits).toEqual([{ rate: 0, burst: 7 }]);
-    expect(`${set}`).toBe('LimitSet { limits: 7 at 0/s, tokens: 1 }');
-  });
-
   test('a bucket with one limit has no limits', () => {
     const wrong = { limits: [limit] } as never;
     expect(() => TokenBucket.create(wrong)).toThrow(/^options has no option "limits"/);

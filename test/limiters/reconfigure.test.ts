@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
-  attach,
   FixedWindow,
   KeyedLimitSet,
   KeyedTokenBucket,
@@ -77,16 +76,6 @@ describe('reconfigure', () => {
     const window = FixedWindow.create({ limit: 5, intervalMs: 1000, clock });
     window.reconfigure({ limit: 6, intervalMs: rate } as object);
     expect([window.limit, window.intervalMs]).toEqual([6, 1000]);
-  });
-
-  test('is visible at once to all attached instances', () => {
-    const { bucket } = drained({ rate: 10, burst: 100 });
-    const other = attach(bucket.handle);
-    expect(other.acquire(1)).toBe(100);
-    bucket.reconfigure({ rate: 1000, burst: 20 });
-    expect(other.acquire(1)).toBe(2);
-    expect(other.decide(21)).toMatchObject({ limit: 20, retryAfterMs: Number.POSITIVE_INFINITY });
-    expect(other.burst).toBe(20);
   });
 
   test('to another kind of limit keeps the tokens', () => {

@@ -1,12 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { describe, expect, test, vi } from 'vitest';
-import {
-  attach,
-  ManualClock,
-  RateLimitError,
-  Semaphore,
-  type SemaphoreOptions,
-} from '../../src/index.ts';
+import { ManualClock, RateLimitError, Semaphore, type SemaphoreOptions } from '../../src/index.ts';
 import { expectSame } from '../support/quick.ts';
 import { settled } from '../support/settled.ts';
 
@@ -33,36 +27,6 @@ describe.each(TARGETS)('a semaphore, with kernel %s,', (kernel) => {
       return permit;
     });
   }
-
-  test('serves callers in order, even if a later one needs fewer permits', async () => {
-    const semaphore = create({ permits: 3 });
-    const held = semaphore.tryAcquire(3);
-    const single = semaphore.tryAcquire();
-    expect(single).toBeUndefined();
-    const order: number[] = [];
-    const waits = [3, 1, 2].map((n) => waitFor(semaphore, n, order));
-    expect(semaphore.waiting).toBe(3);
-    held?.release();
-    const first = await waits[0];
-    await settled(20);
-    expect(order).toEqual([3]);
-    first?.release();
-    await Promise.all(waits);
-    expect(order).toEqual([3, 1, 2]);
-    expect(semaphore.waiting).toBe(0);
-  });
-
-  test('lets no caller overtake the queue, however many permits are available', async () => {
-    const semaphore = create({ permits: 3 });
-    const held = semaphore.tryAcquire(2);
-    const waits = semaphore.acquire(3);
-    expect(semaphore.available()).toBe(1);
-    expect(semaphore.tryAcquire()).toBeUndefined();
-    expect(attach(semaphore.handle).tryAcquire()).toBeUndefined();
-    held?.release();
-    (await waits).release();
-    expect(semaphore.tryAcquire()).toBeDefined();
-  });
 
   // docs/outgoing.md: "Permits are served in order across all threads."
   test('has one count and one queue for all objects on a handle', async () => {

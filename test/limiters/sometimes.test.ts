@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { attach, HandleError, ManualClock, Region, Sometimes } from '../../src/index.ts';
+import { HandleError, ManualClock, Region, Sometimes } from '../../src/index.ts';
 import { SOMETIMES } from '../../src/memory/layout.ts';
 import { SometimesOracle } from '../oracle/sometimes.ts';
 import { Crew } from '../support/crew.ts';
@@ -65,18 +65,6 @@ describe('Sometimes', () => {
     expect(sometimes.do(fail)).toBe(false);
     expect(() => sometimes.do(fail)).toThrow('no');
     expect(sometimes.isDue()).toBe(false);
-  });
-
-  it('shares one count among all attached threads', () => {
-    const sometimes = Sometimes.create({ first: 2 });
-    const other = attach(structuredClone(sometimes.handle));
-    expect(other).toBeInstanceOf(Sometimes);
-    expect([sometimes.isDue(), other.isDue(), sometimes.isDue(), other.isDue()]).toEqual([
-      true,
-      true,
-      false,
-      false,
-    ]);
   });
 
   describe.each(KERNEL_MIXES)('on four threads with $mix kernels', ({ kernels }) => {

@@ -116,19 +116,6 @@ describe('a wait', () => {
 });
 
 describe('an aborted wait', () => {
-  test('returns its tokens if no later call depends on them', async () => {
-    const { bucket } = emptied({ rate: 10, burst: 5 });
-    const first = new AbortController();
-    const last = new AbortController();
-    const waits = [first, last].map(({ signal }) => bucket.wait(2, { signal }));
-    first.abort('first');
-    await expect(waits[0]).rejects.toBe('first');
-    expect(bucket.balance(), 'the last one stands on it').toBe(-4);
-    last.abort('last');
-    await expect(waits[1]).rejects.toBe('last');
-    expect(bucket.balance()).toBe(-2);
-  });
-
   test.each([true, false])(
     'leaves no listener or timer behind, on the system clock, strict: %s',
     async (strict) => {

@@ -134,39 +134,6 @@ describe('the bound of a change', () => {
   });
 });
 
-describe.each(['wasm', 'atomics'] as const)('a fixed window, with kernel %s,', (kernel) => {
-  it('that is over by the new interval ends with the change, and the next opens then', () => {
-    const clock = ManualClock.create();
-    const window = FixedWindow.create({ limit: 10, intervalMs: 1_000, clock, kernel });
-    window.tryConsume(10);
-    clock.set(700);
-    window.reconfigure({ intervalMs: 500 });
-    expect(window.decide(0)).toMatchObject({ remaining: 10, resetMs: 0 });
-    clock.set(900);
-    expect(window.decide(4)).toMatchObject({ allowed: true, remaining: 6, resetMs: 300 });
-    clock.set(1_200);
-    expect(window.tryConsume(10)).toBe(true);
-    // Over by the old interval, not by the new one.
-    clock.set(1_800);
-    window.reconfigure({ intervalMs: 5_000 });
-    expect(window.decide(1)).toMatchObject({ allowed: true, remaining: 9, resetMs: 5_000 });
-  });
-
-  it('that ends at the instant of the change is over; a microsecond earlier it is not', () => {
-    const clock = ManualClock.create();
-    for (const [ms, left] of [
-      [499.999, 0],
-      [500, 10],
-    ] as const) {
-      const window = FixedWindow.create({ limit: 10, intervalMs: 1_000, clock, kernel });
-      window.tryConsume(10);
-      clock.advance(ms);
-      window.reconfigure({ intervalMs: 500 });
-      expect(window.available()).toBe(left);
-    }
-  });
-});
-
 describe.each(['wasm', 'atomics'] as const)('a sliding window, with kernel %s,', (kernel) => {
   it('admits no more by changes at the end of its life', () => {
     const clock = ManualClock.create();
