@@ -4,6 +4,7 @@ import {
   chownSync,
   constants,
   lstatSync,
+  readlinkSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -11,7 +12,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import type { Writable } from 'node:stream';
 import type { Command } from 'commander';
 import { safeData, safeText } from '../load/plan/redact.ts';
@@ -134,11 +135,19 @@ const MUST_STAY = new Set(['EACCES', 'EPERM', 'EROFS', 'EBUSY']);
 /** Paths of open files, such as /dev/stdout. Others have them open: they cannot be replaced. */
 const DESCRIPTOR = /^\/(dev\/(fd|std)|proc\/)/;
 
+/** Whether a path, or a link on the way from it to the file, is that of an open file. */
+function isOpenFile(path: string): boolean {
+  const here = join(realpathSync(dirname(path)), basename(path));
+  if (DESCRIPTOR.test(path) || DESCRIPTOR.test(here)) return true;
+  if (!lstatSync(here).isSymbolicLink()) return false;
+  return isOpenFile(resolve(dirname(here), readlinkSync(here)));
+}
+
 /** Writes a file. If that fails, as on a full disk, leaves what was there. */
 function writeWhole(path: string, text: string): void {
   const old = statSync(path, { throwIfNoEntry: false });
   const isNew = lstatSync(path, { throwIfNoEntry: false }) === undefined;
-  const isAlone = old?.isFile() && old.nlink === 1 && !DESCRIPTOR.test(path);
+  const isAlone = old?.isFile() && old.nlink === 1 && !isOpenFile(path);
   if (!isNew && !isAlone) {
     writeFileSync(path, text);
     return;

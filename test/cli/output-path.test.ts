@@ -3,6 +3,7 @@ import {
   chmodSync,
   closeSync,
   existsSync,
+  fstatSync,
   linkSync,
   mkdtempSync,
   openSync,
@@ -110,6 +111,14 @@ test.skipIf(process.platform !== 'linux')(
     const opened = openSync(file, 'w+');
     expect(writeFiles({ json: `/proc/self/fd/${opened}` }, { json: () => 'one' })).toBe(true);
     expect(readFileSync(opened, 'utf8')).toBe('one');
+    const [open, links] = [join(own, 'open'), join(own, 'links')];
+    symlinkSync(`/proc/self/fd/${opened}`, open);
+    symlinkSync('/dev/fd', links);
+    for (const [at, link] of [open, `${links}/${opened}`].entries()) {
+      expect(writeFiles({ json: link }, { json: () => `by a link ${at}` })).toBe(true);
+      expect(readFileSync(file, 'utf8')).toBe(`by a link ${at}`);
+      expect(statSync(file).ino, 'no other file took its place').toBe(fstatSync(opened).ino);
+    }
     closeSync(opened);
     execFileSync('mkfifo', [pipe]);
     const both = openSync(pipe, 'r+');
@@ -117,7 +126,7 @@ test.skipIf(process.platform !== 'linux')(
     const read = Buffer.alloc(9);
     expect(read.toString('utf8', 0, readSync(both, read))).toBe('two');
     closeSync(both);
-    expect(readdirSync(own)).toEqual(['file', 'pipe']);
+    expect(readdirSync(own)).toEqual(['file', 'links', 'open', 'pipe']);
   },
 );
 
