@@ -143,7 +143,12 @@ export function parseLimiter(text: string): LimiterSpec {
     hasPermits ? Semaphore.create(optionsOf(first, clock) as SemaphoreOptions) : undefined;
   const clock = new SimulatedClock();
   create(clock);
-  semaphore(clock);
+  try {
+    semaphore(clock);
+  } catch (error) {
+    // Here the fields of the range are options of their own.
+    throw new RangeError((error as Error).message.replace(/^permits\./, ''), { cause: error });
+  }
   return {
     ...{ text: normal(text), hasPermits, adapts: first.words['adapt'] !== undefined },
     ...{ semaphore, create, bounds: () => terms.map((term) => kindOf(term).bound(term.numbers)) },

@@ -164,7 +164,8 @@ describe('a semaphore that adapts', () => {
     ['semaphore adapt=tcp max=5', 'adapt must be gradient, vegas, aimd, got "tcp".'],
     ['semaphore adapt=gradient', 'It must be semaphore permits=..., or semaphore adapt=... max='],
     ['semaphore adapt=gradient permits=5', 'It must be semaphore permits=..., or'],
-    ['semaphore adapt=gradient max=5 min=6', 'permits.min must be'],
+    ['semaphore adapt=gradient max=5 min=6', /^min must be .* at most 5, got 6$/],
+    ['semaphore adapt=gradient max=0', /^max must be an integer at least 1/],
     ['token-bucket adapt=gradient rate=1 burst=1', 'It must be token-bucket rate='],
   ])('is refused as %j', (text, message) => {
     expect(() => parseLimiter(text)).toThrow(message);
