@@ -65,10 +65,11 @@ function rateLine(result: DriveResult): Verdict {
     return bad(`rate missed: ${share}${shortfallCause(result)}`);
   }
   if (succeeded === 0 && failed > 0) return bad(`${allOf(failed, noun)} failed, at ${share}`);
+  if (sent === 0) return bad(`no ${noun.slice(0, -1)} came due, at ${share}`);
   const held = isRateMet(result)
     ? 'rate and guarantee held'
     : 'guarantee held, rate within its gate';
-  return { isGood: sent > 0, text: `${held}: ${share}` };
+  return good(`${held}: ${share}`);
 }
 
 function allOf(count: number, noun: Noun): string {

@@ -238,6 +238,11 @@ describe('the verdict', () => {
       '- the only request failed, at 2,000/s of 2,000/s',
     ],
     [
+      'a run that is too short for its rate',
+      { sent: 0, admitted: 0, wantedRatePerSecond: 0, tally: new Tally() },
+      '- no request came due, at 0/s of 0/s',
+    ],
+    [
       'a thread that crashed',
       {
         ...MISSED,
