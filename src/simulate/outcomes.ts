@@ -14,8 +14,12 @@ export class LatestByTime extends SlotValues<number> {
     this.#latest = first;
   }
 
-  protected join(values: readonly number[]): number {
-    return values.at(-1) ?? 0;
+  protected dataOf(value: number): number {
+    return value;
+  }
+
+  protected joined(_: number | undefined, later: number): number {
+    return later;
   }
 
   /** Notes the value at an instant. Instants must be ascending. */

@@ -254,7 +254,7 @@ describe('a timeline of latencies', () => {
     }
     const sum = new LatencyTimeline();
     for (const part of [one, other])
-      if (part !== undefined) sum.add(structuredClone(part.toRecord()));
+      if (part !== undefined) sum.addAll(structuredClone(part.toRecord()));
     expect(sum.slotsOf()).toEqual(whole?.slotsOf());
   });
 

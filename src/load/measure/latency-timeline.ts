@@ -1,5 +1,5 @@
 import { LatencyCounts, type ValueCounts } from './latency-counts.ts';
-import { type SlotRecord, SlotValues } from './timeline.ts';
+import { SlotValues } from './timeline.ts';
 
 /** The latencies of a part of a run. */
 export interface LatencySlot {
@@ -32,21 +32,20 @@ interface JoinedSlots {
 }
 
 /** Latencies over time, in slots that widen as the run gets longer. */
-export class LatencyTimeline extends SlotValues<LatencyCounts> {
-  protected join([first, ...others]: readonly [LatencyCounts, ...LatencyCounts[]]): LatencyCounts {
-    for (const other of others) first.add(other.counts);
-    return first;
+export class LatencyTimeline extends SlotValues<LatencyCounts, ValueCounts> {
+  protected dataOf({ counts }: LatencyCounts): ValueCounts {
+    return counts;
+  }
+
+  protected joined(latencies = new LatencyCounts(), others: ValueCounts): LatencyCounts {
+    latencies.add(others);
+    return latencies;
   }
 
   record(atUs: number, latencyUs: number): void {
-    this.#countsAt(Math.max(0, atUs)).record(latencyUs);
-  }
-
-  #countsAt(atUs: number): LatencyCounts {
-    const slot = this.slotAt(atUs);
-    const counts = this.values[slot] ?? new LatencyCounts();
-    this.values[slot] = counts;
-    return counts;
+    const slot = this.slotAt(Math.max(0, atUs));
+    this.values[slot] ??= new LatencyCounts();
+    this.values[slot].record(latencyUs);
   }
 
   /** The slots with the most percentiles of which there are enough. */
@@ -118,14 +117,5 @@ export class LatencyTimeline extends SlotValues<LatencyCounts> {
     if (least <= 1) return 1;
     const count = this.#slots().reduce((sum, [, counts]) => sum + counts.total, 0);
     return Math.max(1, Math.ceil((2 * least * this.values.length) / count));
-  }
-
-  toRecord(): SlotRecord<ValueCounts> {
-    return { slotUs: this.slotUs, values: this.values.map((latencies) => latencies?.counts) };
-  }
-
-  /** Adds the record of another thread. */
-  add(record: SlotRecord<ValueCounts>): void {
-    this.addEach(record, (atUs, counts) => this.#countsAt(atUs).add(counts));
   }
 }

@@ -178,7 +178,7 @@ export class Tally {
   }
 
   add(record: TallyRecord): void {
-    this.latencyByTime.add(record.latencyByTime);
+    this.latencyByTime.addAll(record.latencyByTime);
     for (const [kind, failures] of record.failuresByTime) this.#failuresOf(kind).addAll(failures);
     this.addCounts(record.counters);
     for (const [status, count] of record.statusCodes) {

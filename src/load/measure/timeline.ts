@@ -23,14 +23,20 @@ export interface SlotRecord<Value> {
   readonly values: readonly (Value | undefined)[];
 }
 
-/** A value per time slot. Slots widen as the run gets longer. */
-export abstract class SlotValues<Value> {
+/**
+ * A value per time slot. Slots widen as the run gets longer.
+ *
+ * @typeParam Data a value as it is sent between threads
+ */
+export abstract class SlotValues<Value, Data = Value> {
   /** By slot. A slot without a value may be a hole. */
   protected values: (Value | undefined)[] = [];
   #slotUs = FIRST_SLOT_US;
 
-  /** The value of slots that become one: of those that have a value, in order. */
-  protected abstract join(values: readonly [Value, ...Value[]]): Value;
+  protected abstract dataOf(value: Value): Data;
+
+  /** The value of a slot, if it has one, with one that is later or of another thread. */
+  protected abstract joined(value: Value | undefined, other: Data): Value;
 
   /** Length of a slot in microseconds. */
   get slotUs(): number {
@@ -39,41 +45,47 @@ export abstract class SlotValues<Value> {
 
   /** The slot of an instant, which is at least 0. */
   protected slotAt(atUs: number): number {
-    while (atUs >= MOST_SLOTS * this.#slotUs) this.widenTo(widerSlot(this.#slotUs));
-    return Math.floor(atUs / this.#slotUs);
-  }
-
-  /** Adds the values of another thread, of which `add` takes one at a time. */
-  protected addEach<Data>(
-    { slotUs, values }: SlotRecord<Data>,
-    add: (atUs: number, value: Data) => void,
-  ): void {
-    this.widenTo(slotUs);
-    for (const [slot, value] of values.entries()) {
-      if (value !== undefined) add(slot * slotUs, value);
-    }
+    let wide = this.#slotUs;
+    while (atUs >= MOST_SLOTS * wide) wide = widerSlot(wide);
+    this.widenTo(wide);
+    return Math.floor(atUs / wide);
   }
 
   /** Joins slots up to this width, to match those of others. */
   widenTo(slotUs: number): void {
-    while (this.#slotUs < slotUs) {
-      const wider = widerSlot(this.#slotUs);
-      const joined = wider / this.#slotUs;
-      const slots = Math.ceil(this.values.length / joined);
-      this.values = Array.from({ length: slots }, (_, slot) => {
-        const parts = this.values.slice(slot * joined, (slot + 1) * joined);
-        const [first, ...others] = parts.filter((value) => value !== undefined);
-        return first === undefined ? undefined : this.join([first, ...others]);
-      });
-      this.#slotUs = wider;
+    if (this.#slotUs >= slotUs) return;
+    const record = this.toRecord();
+    this.#slotUs = slotUs;
+    this.values = [];
+    this.addAll(record);
+  }
+
+  toRecord(): SlotRecord<Data> {
+    const values = this.values.map((value) =>
+      value === undefined ? undefined : this.dataOf(value),
+    );
+    return { slotUs: this.#slotUs, values };
+  }
+
+  /** Adds the values of another thread. */
+  addAll({ slotUs, values }: SlotRecord<Data>): void {
+    this.widenTo(slotUs);
+    for (const [from, data] of values.entries()) {
+      if (data === undefined) continue;
+      const slot = this.slotAt(from * slotUs);
+      this.values[slot] = this.joined(this.values[slot], data);
     }
   }
 }
 
 /** Counts events per time slot. */
 export class Timeline extends SlotValues<number> {
-  protected join(counts: readonly number[]): number {
-    return counts.reduce((sum, count) => sum + count, 0);
+  protected dataOf(count: number): number {
+    return count;
+  }
+
+  protected joined(count = 0, more = 0): number {
+    return count + more;
   }
 
   /** One count per slot, from 0 to the slot of the last event. */
@@ -85,14 +97,5 @@ export class Timeline extends SlotValues<number> {
   add(atUs: number, count = 1): void {
     const slot = this.slotAt(atUs);
     this.values[slot] = (this.values[slot] ?? 0) + count;
-  }
-
-  toRecord(): SlotRecord<number> {
-    return { slotUs: this.slotUs, values: this.values };
-  }
-
-  /** Adds the events of another thread. */
-  addAll(record: SlotRecord<number>): void {
-    this.addEach(record, (atUs, count) => this.add(atUs, count));
   }
 }
