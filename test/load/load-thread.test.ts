@@ -7,6 +7,7 @@ import { runEchoServer } from '../../src/load/send/echo-server.ts';
 import { runLoadThread } from '../../src/load/send/rehearsal.ts';
 import type { LoadCommand, LoadEvent, LoadThreadData } from '../../src/load/threads/messages.ts';
 import { deadUrl, httpServer, tcpServer } from '../cli/support/servers.ts';
+import { runUntil } from '../support/load-options.ts';
 import { GET, urlOf } from './sending.ts';
 
 // Runs in the test's thread, with a message channel in place of the main thread.
@@ -72,13 +73,12 @@ async function load(
   return { admissions, tally, warmedUp, startUs, endUs };
 }
 
-/** The same, until a request was due: a busy machine may hold up a thread for a whole run. */
-async function loadSome(...run: Parameters<typeof load>): Promise<Told> {
-  for (let tries = 1; ; tries++) {
-    const told = await load(...run);
-    if (told.admissions.length > 0 || tries === 50) return told;
-  }
-}
+/** The same, until a request was due. */
+const loadSome = (...run: Parameters<typeof load>) =>
+  runUntil(
+    ({ admissions }) => admissions.length > 0,
+    () => load(...run),
+  );
 
 /** All instants due within `ms`, one slot apart. */
 function expectSchedule({ admissions, startUs }: Told, durationMs: number): void {

@@ -13,7 +13,7 @@ import { runLoad } from '../../src/load/threads/run.ts';
 import { InterruptedError } from '../../src/load/threads/thread-handle.ts';
 import { httpServer } from '../cli/support/servers.ts';
 import { hostPath, hostRegion } from '../support/host.ts';
-import { loadOptions, replacedWorker } from '../support/load-options.ts';
+import { kinds, loadOptions, replacedWorker } from '../support/load-options.ts';
 
 const OPTIONS = loadOptions({
   rate: 500,
@@ -49,8 +49,10 @@ test('two processes of two threads keep one limit over all four, and all take pa
   expect(result.guarantee?.held).toBe(true);
   expect(result.threads.map(({ crash }) => crash)).toEqual(Array(4).fill(null));
   expect(result.threads.filter(({ admitted }) => admitted > 0)).toHaveLength(4);
-  expect(result.calls).toMatchObject({ sent: requests, succeeded: requests });
-  expect(result.statusCodes).toEqual({ 200: requests });
+  // A busy machine may take more than a second for those in flight at the stop.
+  const { interrupted = 0 } = kinds(result);
+  expect(result.calls).toMatchObject({ sent: requests, succeeded: requests - interrupted });
+  expect(result.statusCodes).toEqual({ 200: requests - interrupted });
   // A busy machine may have no time left for requests that were due at the end.
   expect(result.times.latency.count).toBe(result.admitted);
   expect(result.admitted).toBeGreaterThanOrEqual(requests);

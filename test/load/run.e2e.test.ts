@@ -3,17 +3,10 @@ import { exitCode } from '../../src/cli/load/outcome.ts';
 import { renderSummary } from '../../src/cli/load/summary.ts';
 import { PLAIN } from '../../src/cli/terminal.ts';
 import { RATES } from '../../src/load/plan/option-table.ts';
-import type { LoadOptions } from '../../src/load/plan/options.ts';
 import { runLoad } from '../../src/load/threads/run.ts';
-import { loadOptions, replacedWorker } from '../support/load-options.ts';
+import { loadOptions, NO_GATES, replacedWorker } from '../support/load-options.ts';
 
 const OPTIONS = loadOptions({ durationMs: 200, timeoutMs: 100 });
-
-/** A busy machine may miss the rate. */
-const NO_GATES: LoadOptions['gates'] = [
-  { kind: 'errors', maxShare: 1 },
-  { kind: 'rate', minShare: 0 },
-];
 
 const never = new AbortController().signal;
 

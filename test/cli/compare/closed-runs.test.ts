@@ -3,9 +3,12 @@ import { describe, expect, it } from 'vitest';
 import { compareRuns, type RunFigures } from '../../../src/load/judge/comparison.ts';
 import { Tally } from '../../../src/load/measure/tally.ts';
 import { drive } from '../../../src/load.ts';
+import { NO_GATES } from '../../support/load-options.ts';
 import { compare, RunFolder } from './recorded-runs.ts';
 
 const runs = new RunFolder();
+const task = 'data:text/javascript,export default () => {}';
+const gates = NO_GATES;
 
 const EMPTY = new Tally().toRecord().histograms.latency;
 
@@ -121,8 +124,6 @@ describe('zerotime compare with runs as fast as possible', () => {
   });
 
   it('reads what drive returned, stored as JSON', async () => {
-    const task = 'data:text/javascript,export default () => {}';
-    const gates = [{ kind: 'rate', minShare: 0 }] as const;
     const [closed, open] = await Promise.all([
       drive({ task, rate: Number.POSITIVE_INFINITY, durationMs: 40, warmupMs: 10, rounds: 4 }),
       drive({ task, rate: 100, durationMs: 200, gates }),
@@ -148,8 +149,6 @@ describe('zerotime compare with runs as fast as possible', () => {
   });
 
   it('refuses what drive returned of different runs, and names each difference', async () => {
-    const task = 'data:text/javascript,export default () => {}';
-    const gates = [{ kind: 'rate', minShare: 0 }] as const;
     const result = await drive({ task, rate: 100, durationMs: 100, gates });
     const { options } = result;
     expect(options).toEqual({

@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { folderOfFile } from '../../support/folders.ts';
 import { NO_GATES, readJsonResult } from '../support/load-runs.ts';
-import { runInProcess } from '../support/run-in-process.ts';
+import { interruptedOn, runInProcess } from '../support/run-in-process.ts';
 
 // Runs the command in the test's process, so that the test can send the signals.
 
@@ -74,12 +74,7 @@ it.each([
   ['stopped during the warm-up', ['--warmup', '1h']],
 ])('an interrupt before any request counts exits with 130: %s', async (reason, more) => {
   const args = ['load', '--rate', '0.5', '-t', '1', '-d', '1h', ...more];
-  let isDone = false;
-  const { stdout, stderr, code } = await runInProcess(args, (said) => {
-    if (isDone || !said.includes('Ctrl-C ends it')) return;
-    isDone = true;
-    process.emit('SIGINT');
-  });
+  const { stdout, stderr, code } = await interruptedOn('Ctrl-C ends it', args);
   expect(code).toBe(130);
   expect(stderr).toContain(`error: ${reason}\n`);
   expect(stdout).toBe('');

@@ -11,10 +11,10 @@ import { resultOf as driveResult } from '../../../src/load/judge/result-of.ts';
 import { Tally, totalOf } from '../../../src/load/measure/tally.ts';
 import type { DriveResult } from '../../../src/load.ts';
 import { folderOfFile, written } from '../../support/folders.ts';
-import { loadOptions } from '../../support/load-options.ts';
+import { loadOptions, runUntil } from '../../support/load-options.ts';
 import { type Change, OPTIONS, resultOf } from '../support/load-result.ts';
 import { readJsonResult } from '../support/load-runs.ts';
-import { expectError, runInProcess } from '../support/run-in-process.ts';
+import { expectError, interruptedOn, runInProcess } from '../support/run-in-process.ts';
 
 const folder = folderOfFile();
 
@@ -80,14 +80,13 @@ describe('zerotime load --rate max', () => {
     const stored = file('data.json', '\ufeff[1, 2]');
     const given = async (data: string, ...more: string[]) => {
       const args = ['-t', '1', '-d', '50ms', '--data', data, ...more];
-      let got: string | undefined;
-      // A busy machine may hold up the thread for all of a run at a rate.
-      for (let tries = 0; got === undefined && tries < 50; tries++) {
-        const { stdout, code } = await load(task, ...args);
-        expect(code).toBe(1);
-        got = /Error +[\d,]+ +100\.0 % +(.*)/.exec(stdout)?.[1];
-      }
-      return got;
+      const errorIn = (stdout: string) => /Error +[\d,]+ +100\.0 % +(.*)/.exec(stdout)?.[1];
+      const { stdout, code } = await runUntil(
+        (run) => errorIn(run.stdout) !== undefined,
+        () => load(task, ...args),
+      );
+      expect(code).toBe(1);
+      return errorIn(stdout);
     };
     expect(await given('{"a":1}', '--rate', 'max', '--warmup', '1ms')).toBe('{"a":1}');
     expect(await given(`@${stored}`, '--rate', '100')).toBe('[1,2]');
@@ -113,14 +112,8 @@ describe('zerotime load --rate max', () => {
 
   it('ends early with a summary when it is interrupted, and without one before its first round', async () => {
     const long = ['load', TASK, '--rate', 'max', '-t', '1', '-d', '10m'];
-    const interruptOn = (text: string, ...more: string[]) => {
-      let isDone = false;
-      return runInProcess([...long, ...more], (said) => {
-        if (isDone || !said.includes(text)) return;
-        isDone = true;
-        process.emit('SIGINT');
-      });
-    };
+    const interruptOn = (text: string, ...more: string[]) =>
+      interruptedOn(text, [...long, ...more]);
     const early = await interruptOn('/s now, ', '--warmup', '1ms');
     expect(early.code).toBe(0);
     expect(early.stdout).toMatch(/the median of 1 rounds?, ended early/);
@@ -262,10 +255,10 @@ it('zerotime load calls a module, and speaks of calls', async () => {
   expect(stdout).toMatch(/RangeError +1 .*odd/);
   expect(stdout).not.toMatch(/request|respon|connection/i);
   expect(code).toBe(0);
-  const result = readJsonResult(json) as unknown as Record<string, unknown>;
+  const result = readJsonResult(json);
   expect(result).toMatchObject({
     url: expect.stringMatching(/^file:.*task\.mjs$/),
-    calls: { sent: result['admitted'], failed: 1 },
+    calls: { sent: result.admitted, failed: 1 },
     threads: [{ calls: { failed: 1 } }],
     blocked: { calls: expect.any(Number) },
     options: { burst: 1, request: null, concurrency: 1_000 },

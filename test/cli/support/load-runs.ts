@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect } from 'vitest';
+import type { DriveResult, Guarantee } from '../../../src/load.ts';
 import { folderOfFile } from '../../support/folders.ts';
+import { kinds } from '../../support/load-options.ts';
 import { type CliRun, runCli } from './run-cli.ts';
 import type { TestServer } from './servers.ts';
 
@@ -58,35 +60,18 @@ export function expectConsistent(result: JsonResult): void {
   expect(result.times.queued.count).toBe(admitted);
 }
 
-interface Times {
-  readonly count: number;
-  readonly ms: Readonly<Record<string, number>> | null;
-  readonly hdrHistogram: string;
-}
-
-/** The fields of the `--json` file that the tests read. */
-export interface JsonResult {
+/** The `--json` file of a run at a rate. */
+export type JsonResult = DriveResult & {
   readonly exitCode: number;
-  readonly interrupted: boolean;
-  readonly url: string;
-  readonly embeddedServer: boolean;
-  readonly elapsedMs: number;
-  readonly admitted: number;
-  readonly achievedRatePerSecond: number;
-  readonly guarantee: { readonly held: boolean };
-  readonly calls: { sent: number; succeeded: number; failed: number };
-  readonly statusCodes: Readonly<Record<string, number>>;
-  readonly errors: readonly { kind: string; count: number; example: string }[];
-  readonly times: Readonly<Record<'latency' | 'clientLag' | 'queued' | 'response', Times>>;
-  readonly threads: readonly { admitted: number; share: number }[];
-  readonly admittedPer100Ms: readonly number[];
-}
+  readonly commandLine: string;
+  readonly guarantee: Guarantee;
+};
 
 export function readJsonResult(path: string): JsonResult {
   return JSON.parse(readFileSync(path, 'utf8'));
 }
 
 /** The number of errors of this kind. */
-export function errorCount({ errors }: JsonResult, kind: string): number {
-  return errors.find((error) => error.kind === kind)?.count ?? 0;
+export function errorCount(result: DriveResult, kind: string): number {
+  return kinds(result)[kind] ?? 0;
 }

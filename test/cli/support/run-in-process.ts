@@ -36,6 +36,16 @@ export async function runInProcess(
   }
 }
 
+/** The same, with one interrupt as soon as the command says this. */
+export function interruptedOn(text: string, args: readonly string[]): Promise<CliRun> {
+  let isDone = false;
+  return runInProcess(args, (said) => {
+    if (isDone || !said.includes(text)) return;
+    isDone = true;
+    process.emit('SIGINT');
+  });
+}
+
 /** The error with which the command ends, without other output. */
 export async function errorOf(args: readonly string[]): Promise<string> {
   const { code, stdout, stderr } = await runInProcess(args);

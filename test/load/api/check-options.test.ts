@@ -2,14 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { checkDriveOptions } from '../../../src/load/api/check-options.ts';
 import type { DriveArrivals, DriveOptions } from '../../../src/load/plan/drive-options.ts';
 import { drive } from '../../../src/load.ts';
+import { NO_GATES, runUntil } from '../../support/load-options.ts';
 
 const task = new URL('file:///task.mjs');
 const url = 'http://localhost:8080/a?b';
 
-/** The options of a run at a rate. */
-function open(options: DriveOptions) {
-  return checkDriveOptions(options);
-}
+const open = checkDriveOptions;
 
 describe('the options of drive', () => {
   it('have defaults', () => {
@@ -257,21 +255,16 @@ describe('the arrivals of drive', () => {
   });
 });
 
-/** A busy machine may miss the rate. */
-const gates: DriveOptions['gates'] = [{ kind: 'rate', minShare: 0 }];
+const gates = NO_GATES;
 
 describe.concurrent('drive', () => {
   it('makes each call of a list at its own instant', async () => {
     const instantsMs = [0, 0, 30, 200];
-    const options: DriveOptions = {
-      task: EMPTY,
-      gates,
-      threads: 2,
-      arrivals: { kind: 'listed', instantsMs },
-    };
-    let result = await drive(options);
-    // A busy machine may hold up both threads for so long that slots are lost.
-    for (let tries = 0; result.admitted < 4 && tries < 50; tries++) result = await drive(options);
+    const arrivals = { kind: 'listed', instantsMs } as const;
+    const result = await runUntil(
+      ({ admitted }) => admitted === 4,
+      () => drive({ task: EMPTY, gates, threads: 2, arrivals }),
+    );
     expect(result.arrivals).toEqual({ kind: 'listed', count: 4 });
     expect(result.guarantee).toMatchObject({ held: true });
     expect(result.admittedPer100Ms.slice(0, 3)).toEqual([3, 0, 1]);

@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { checkDriveOptions } from '../../../src/load/api/check-options.ts';
 import type { DriveOptions, HttpTarget } from '../../../src/load/plan/drive-options.ts';
-import { type DriveResult, drive } from '../../../src/load.ts';
+import { drive } from '../../../src/load.ts';
 import { CERT, KEY } from '../../support/certificate.ts';
 import { folderOfTest } from '../../support/folders.ts';
+import { NO_GATES, runUntil } from '../../support/load-options.ts';
 import { listen } from '../sending.ts';
 
 const url = 'https://localhost/';
@@ -73,19 +74,11 @@ describe('the transport of a target', () => {
   });
 });
 
-const RUN: DriveOptions = {
-  rate: 50,
-  durationMs: 100,
-  gates: [{ kind: 'rate', minShare: 0 }],
-};
-
-/** A busy machine may hold up a thread for all of its run. */
-async function sent(options: DriveOptions): Promise<DriveResult> {
-  for (let tries = 1; ; tries++) {
-    const result = await drive(options);
-    if (result.calls.sent > 0 || tries > 50) return result;
-  }
-}
+const sent = (options: DriveOptions) =>
+  runUntil(
+    ({ calls }) => calls.sent > 0,
+    () => drive({ rate: 50, durationMs: 100, gates: NO_GATES, ...options }),
+  );
 
 describe('drive', () => {
   it('speaks HTTP/2 over TLS with a server whose authority it trusts', async () => {
@@ -98,8 +91,8 @@ describe('drive', () => {
     const target = { url: `https://127.0.0.1:${await listen(server)}/`, http2: true };
     const tls = { ca: CERT, servername: 'zerotime.test' };
     const [trusted, doubted] = await Promise.all([
-      sent({ ...RUN, target: { ...target, tls } }),
-      sent({ ...RUN, target }),
+      sent({ target: { ...target, tls } }),
+      sent({ target }),
     ]);
     expect(trusted.errors).toEqual([]);
     expect(trusted.statusCodes).toEqual({ 200: trusted.calls.sent });
@@ -115,7 +108,7 @@ describe('drive', () => {
       response.end();
     });
     await listen(server, socketPath);
-    const result = await sent({ ...RUN, target: { url: 'http://a.example/', socketPath } });
+    const result = await sent({ target: { url: 'http://a.example/', socketPath } });
     expect(result.statusCodes).toEqual({ 200: result.calls.sent });
     expect([...hosts]).toEqual(['a.example']);
   });

@@ -4,28 +4,14 @@ import { describe, expect, it } from 'vitest';
 import { type DriveOptions, type DriveResult, drive, percentileMs } from '../../../src/load.ts';
 import { httpServer } from '../../cli/support/servers.ts';
 import { codeUrl } from '../../support/code-url.ts';
-import { kinds } from '../../support/load-options.ts';
+import { kinds, NO_GATES, runUntil } from '../../support/load-options.ts';
 
-/** A busy machine may miss the rate. */
-const gates: DriveOptions['gates'] = [
-  { kind: 'errors', maxShare: 1 },
-  { kind: 'rate', minShare: 0 },
-];
+const gates = NO_GATES;
 
-/** Repeats a run: a busy machine may hold up a thread for all of it. */
-async function driveUntil(
-  isEnough: (result: DriveResult) => boolean,
-  options: DriveOptions,
-): Promise<DriveResult> {
-  for (let tries = 1; ; tries++) {
-    const result = await drive(options);
-    if (isEnough(result) || tries > 50) return result;
-  }
-}
+const driveUntil = (isEnough: (result: DriveResult) => boolean, options: DriveOptions) =>
+  runUntil(isEnough, () => drive(options));
 
-function warmedUp(options: DriveOptions): Promise<DriveResult> {
-  return driveUntil(({ warmUp }) => warmUp.sent > 0, options);
-}
+const warmedUp = (options: DriveOptions) => driveUntil(({ warmUp }) => warmUp.sent > 0, options);
 
 describe.concurrent('drive', () => {
   it('calls a module at the rate, with setup, data, numbers over all threads, and teardown', async () => {

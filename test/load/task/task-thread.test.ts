@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { pathToFileURL } from 'node:url';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { RoundGate } from '../../../src/load/closed/round-gate.ts';
 import { runRoundThread } from '../../../src/load/closed/round-thread.ts';
 import { planArrivals } from '../../../src/load/plan/arrival-plan.ts';
@@ -16,17 +16,13 @@ import type {
 import { drive } from '../../../src/load.ts';
 import { codeUrl } from '../../support/code-url.ts';
 import { folderOfTest, written } from '../../support/folders.ts';
+import { NO_GATES, runUntil } from '../../support/load-options.ts';
 
 // Runs in the test's thread, with a message channel in place of the main thread.
 
-const ports: MessagePort[] = [];
-afterEach(() => {
-  for (const port of ports.splice(0)) port.close();
-});
-
 function channel(): [MessagePort, MessagePort] {
   const { port1, port2 } = new MessageChannel();
-  ports.push(port1, port2);
+  onTestFinished(() => port1.close());
   return [port1, port2];
 }
 
@@ -133,20 +129,13 @@ it('a task may be TypeScript where Node.js strips types; elsewhere drive says th
     `interface Call { readonly sequence: number }
      export default function call({ sequence }: Call): number { return sequence as number; }`,
   );
-  const run = () =>
-    drive({
-      task: pathToFileURL(path),
-      rate: 100,
-      durationMs: 50,
-      gates: [{ kind: 'rate', minShare: 0 }],
-    });
+  const options = { task: pathToFileURL(path), rate: 100, durationMs: 50, gates: NO_GATES };
+  const run = () => drive(options);
   if (!STRIPS_TYPES) {
     await expect(run()).rejects.toThrow(/task\.ts cannot be loaded: .*ERR_UNKNOWN_FILE_EXTENSION/);
     return;
   }
-  let result = await run();
-  // A busy machine may hold up the thread for all of the run.
-  for (let tries = 0; result.calls.sent === 0 && tries < 50; tries++) result = await run();
+  const result = await runUntil(({ calls }) => calls.sent > 0, run);
   expect(result.verdict.reasons).toEqual([]);
 });
 
