@@ -27,17 +27,17 @@ export function noRequests(threads: number): Pick<LoadOptions, keyof RequestOpti
 
 /** Checks a target. */
 export function checkTarget(target: HttpTarget, threads: number): RequestOptions {
-  const { url, headers, method, body, connections } = checkOptions(target, KNOWN, 'target');
-  const content = checkBody(body);
+  const { url, headers = {}, body, ...others } = checkOptions(target, KNOWN, 'target');
   const address = checkUrl(url);
   const transport = checkTransport(target, address);
   const usual = transport?.http2 === true ? threads : Math.max(DEFAULT_CONNECTIONS, threads);
+  const { method = body === undefined ? 'GET' : 'POST', connections = usual } = others;
   return {
     url: address,
-    method: checkMethod(method ?? (content === undefined ? 'GET' : 'POST')),
-    headers: checkHeaders(headers ?? {}),
-    body: content,
-    connections: checkConnections(connections ?? usual, threads),
+    method: checkMethod(method),
+    headers: checkHeaders(headers),
+    body: checkBody(body),
+    connections: checkConnections(connections, threads),
     transport,
   };
 }

@@ -95,6 +95,10 @@ describe('the options of drive', () => {
       'target.headers must be an object with a property for each',
     ],
     [{ headers: { a: 3 } }, 'target.headers must be valid HTTP headers, got "a"'],
+    // Only what is undefined counts as omitted.
+    [{ headers: null }, 'target.headers must be an object, got null'],
+    [{ method: null }, 'target.method must be an HTTP method other than CONNECT, got null'],
+    [{ connections: null }, 'target.connections must be an integer at least 1'],
     [{ headers: { 'Content-Length': '3' } }, 'target.headers must not contain content-length'],
     [{ body: 3 }, 'target.body must be a string or a Uint8Array, got 3'],
   ];
