@@ -55,13 +55,14 @@ export class Tiers {
     const { tier } = checkOptions(options, OPTIONS);
     const limit = this.#limits.get(tier);
     if (limit !== undefined) return limit;
-    const wanted = this.names.length === 0 ? 'omitted: there are no tiers' : this.#wanted();
+    const wanted = this.#wanted('one of');
     if (typeof tier !== 'string') throw new TypeError(`tier must be ${wanted}, got ${shown(tier)}`);
     throw new RangeError(`tier must be ${wanted}, got ${shown(tier)}`);
   }
 
-  #wanted(): string {
-    return `one of ${this.names.join(', ')}`;
+  #wanted(some: string): string {
+    const { names } = this;
+    return names.length === 0 ? 'omitted: there are no tiers' : `${some} ${names.join(', ')}`;
   }
 
   /** Prefixes errors with the name of their limit. */
@@ -74,7 +75,7 @@ export class Tiers {
     const given = Object.entries(tiers === undefined ? {} : checkObject('tiers', tiers));
     for (const [name] of given) {
       if (!this.names.includes(name)) {
-        throw new RangeError(`tiers must be among ${this.names.join(', ')}, got ${shown(name)}`);
+        throw new RangeError(`tiers must be ${this.#wanted('among')}, got ${shown(name)}`);
       }
     }
     const byName = new Map(given);

@@ -141,55 +141,28 @@ test.each<[name: string, make: Make, changes: string[], shown: string[], terms: 
   },
 );
 
+const BUCKET: Make = (region) => TokenBucket.open(region, 'api', LIMIT);
+const SET: Make = (region) => LimitSet.open(region, 'api', { limits: LIMITS });
+const TIERED: Make = (region) =>
+  KeyedTokenBucket.open(region, 'api', { ...LIMIT, ...TIERS, capacity: 10 });
+const UNTIERED: Make = (region) => KeyedTokenBucket.open(region, 'api', { ...LIMIT, capacity: 10 });
+const PERMITS: Make = (region) => Semaphore.open(region, 'api', { permits: 3 });
+const RATES = 'rate must be a number at least 0.000001 and at most 4000000000, or Infinity, or 0';
+
 test.each<[make: Make, changes: string[], message: string]>([
-  [
-    (region) => TokenBucket.open(region, 'api', LIMIT),
-    ['rat=5'],
-    'limit has no option "rat"; did you mean rate?',
-  ],
-  [(region) => TokenBucket.open(region, 'api', LIMIT), ['rate=fast'], 'rate must be a number'],
-  [(region) => TokenBucket.open(region, 'api', LIMIT), ['rate=-1'], 'rate must be'],
-  [
-    (region) => TokenBucket.open(region, 'api', LIMIT),
-    ['limits.0.rate=5'],
-    'limit has no option "limits"',
-  ],
-  [
-    (region) => LimitSet.open(region, 'api', { limits: LIMITS }),
-    ['limits[2].rate=5'],
-    'limits must be an array of 2 limits, got 3',
-  ],
-  [
-    (region) => LimitSet.open(region, 'api', { limits: LIMITS }),
-    ['limits[1].rate=-5'],
-    'limits[1].rate must be',
-  ],
-  [
-    (region) => KeyedTokenBucket.open(region, 'api', { ...LIMIT, ...TIERS, capacity: 10 }),
-    ['tiers.gold.rate=5'],
-    'tiers must be among pro, a.b, got "gold"',
-  ],
-  [
-    (region) => Semaphore.open(region, 'api', { permits: 3 }),
-    ['permits=129'],
-    'permits must be an integer at least 0 and at most 128, got 129',
-  ],
-  [(region) => TokenBucket.open(region, 'api', LIMIT), ['rate=5', 'rate=6'], 'rate is given twice'],
-  [
-    (region) => TokenBucket.open(region, 'api', LIMIT),
-    ['rate=1e400'],
-    'rate must be a number at least 0.000001 and at most 4000000000, or Infinity, or 0, got "1e400"',
-  ],
-  [
-    (region) => LimitSet.open(region, 'api', { limits: LIMITS }),
-    ['limits=5', 'limits[0].rate=6'],
-    'limits is given twice',
-  ],
-  [
-    (region) => KeyedTokenBucket.open(region, 'api', { ...LIMIT, ...TIERS, capacity: 10 }),
-    ['tiers=5', 'tiers.a.b.rate=6'],
-    'tiers is given twice',
-  ],
+  [BUCKET, ['rat=5'], 'limit has no option "rat"; did you mean rate?'],
+  [BUCKET, ['rate=fast'], 'rate must be a number'],
+  [BUCKET, ['rate=-1'], 'rate must be'],
+  [BUCKET, ['limits.0.rate=5'], 'limit has no option "limits"'],
+  [SET, ['limits[2].rate=5'], 'limits must be an array of 2 limits, got 3'],
+  [SET, ['limits[1].rate=-5'], 'limits[1].rate must be'],
+  [TIERED, ['tiers.gold.rate=5'], 'tiers must be among pro, a.b, got "gold"'],
+  [UNTIERED, ['tiers.pro.rate=5'], 'tiers must be omitted: there are no tiers, got "pro"'],
+  [PERMITS, ['permits=129'], 'permits must be an integer at least 0 and at most 128, got 129'],
+  [BUCKET, ['rate=5', 'rate=6'], 'rate is given twice'],
+  [BUCKET, ['rate=1e400'], `${RATES}, got "1e400"`],
+  [SET, ['limits=5', 'limits[0].rate=6'], 'limits is given twice'],
+  [TIERED, ['tiers=5', 'tiers.a.b.rate=6'], 'tiers is given twice'],
   [
     (region) => Sometimes.open(region, 'api', { every: 10 }),
     ['every=5'],
