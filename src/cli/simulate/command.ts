@@ -143,9 +143,11 @@ function run(given: CommandOptions): Promise<number> {
   });
 }
 
-function speed(durationMs: number, tookMs: number): string {
-  const times = formatNumber(Math.round(durationMs / tookMs));
-  return `${formatSpan(Math.round(durationMs))} simulated in ${formatSpan(Math.round(tookMs))}, ${times} times faster`;
+/** How fast a simulation was. */
+export function speed(durationMs: number, tookMs: number): string {
+  const times = Math.round(durationMs / tookMs);
+  const faster = times > 1 ? `, ${formatNumber(times)} times faster` : '';
+  return `${formatSpan(Math.round(durationMs))} simulated in ${formatSpan(Math.round(tookMs))}${faster}`;
 }
 
 /** Parses one limiter and appends it to the previous ones. */

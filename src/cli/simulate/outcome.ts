@@ -72,50 +72,40 @@ const MOST_ABOVE = 2;
 
 /** The rates of one limiter over time. */
 export interface RatesByTime {
+  readonly limiter: LimiterResult;
   readonly slotSeconds: number;
   /** Per second, one value per slot of equal length. */
   readonly arrivals: readonly number[];
   readonly admitted: readonly number[];
   /** The guaranteed maximum rate of admissions in a slot, per second. */
   readonly bound: number;
-  /** The highest rate of all slots. */
-  readonly highest: number;
   /** False if the bound is so far above the rates that it would flatten the chart. */
   readonly isBoundNear: boolean;
 }
 
-export function ratesByTime(
-  { arrivals }: SimulateResult,
-  { outcomes }: LimiterResult,
-): RatesByTime {
-  const slotSeconds = arrivals.slotUs / 1e6;
-  const admitted = outcomes.admissions.counts;
-  const came = arrivals.counts;
-  const slots = Math.max(came.length, admitted.length);
-  const perSecond = (counts: readonly number[]) =>
-    Array.from({ length: slots }, (_, slot) => (counts[slot] ?? 0) / slotSeconds);
-  const most = Math.min(...outcomes.bounds.map((bound) => bound.most(arrivals.slotUs)));
-  const bound = most / slotSeconds;
-  const arrivalRates = perSecond(came);
-  const admittedRates = perSecond(admitted);
-  const highest = arrivalRates.concat(admittedRates).reduce((a, b) => Math.max(a, b), 0);
-  return {
-    slotSeconds,
-    arrivals: arrivalRates,
-    admitted: admittedRates,
-    bound,
-    highest,
-    isBoundNear: bound <= MOST_ABOVE * highest,
-  };
-}
-
-/** The highest rate over all limiters, so that their charts share a scale. */
-export function highestOf(result: SimulateResult): number {
-  const tops = result.limiters.map((one) => {
-    const { highest, bound, isBoundNear } = ratesByTime(result, one);
-    return isBoundNear ? Math.max(highest, bound) : highest;
+/** The rates of all limiters, and the scales that their charts share. */
+export function ratesByTime({ arrivals: { slotUs, counts: came }, limiters }: SimulateResult) {
+  const slotSeconds = slotUs / 1e6;
+  const tops: number[] = [];
+  const rates = limiters.map((limiter): RatesByTime => {
+    const { admissions, bounds } = limiter.outcomes;
+    const slots = Math.max(came.length, admissions.counts.length);
+    const perSecond = (counts: readonly number[]) =>
+      Array.from({ length: slots }, (_, slot) => (counts[slot] ?? 0) / slotSeconds);
+    const [arrivals, admitted] = [perSecond(came), perSecond(admissions.counts)];
+    const bound = Math.min(...bounds.map((one) => one.most(slotUs))) / slotSeconds;
+    const highest = arrivals.concat(admitted).reduce((a, b) => Math.max(a, b), 0);
+    const isBoundNear = bound <= MOST_ABOVE * highest;
+    tops.push(isBoundNear ? Math.max(highest, bound) : highest);
+    return { limiter, slotSeconds, arrivals, admitted, bound, isBoundNear };
   });
-  return Math.max(...tops);
+  return {
+    rates,
+    /** The highest rate of all. */
+    top: Math.max(...tops),
+    /** The end of the last slot in seconds: callers that wait are admitted after the last arrival. */
+    endSeconds: Math.max(...rates.map(({ arrivals }) => arrivals.length * slotSeconds)),
+  };
 }
 
 type Points = readonly (readonly [seconds: number, value: number])[];

@@ -14,7 +14,7 @@ import {
   sideLook,
 } from '../report/distributions.ts';
 import type { Chart, Page, Section } from '../report/page.ts';
-import { coursesOf, highestOf, ratesByTime } from './outcome.ts';
+import { coursesOf, type RatesByTime, ratesByTime } from './outcome.ts';
 import { boundVerdicts, cellsOf, columnsOf, describeArrivals, describeCallers } from './summary.ts';
 
 /** The page of `--report`. */
@@ -61,37 +61,20 @@ function verdictsOf(result: SimulateResult): Page['verdicts'] {
   return [{ isGood: broken === 0, text }, ...all];
 }
 
-/**
- * The end of the last slot of any limiter, in seconds. Waiting callers are admitted after the last
- * arrival.
- */
-function endOf(result: SimulateResult): number {
-  const ends = result.limiters.map((one) => {
-    const { arrivals, slotSeconds } = ratesByTime(result, one);
-    return arrivals.length * slotSeconds;
-  });
-  return Math.max(...ends);
-}
-
 /** One chart per limiter, all with the same axes. */
 function rateSection(result: SimulateResult): Section {
-  const { limiters } = result;
-  const scale = { top: highestOf(result) * 1.05, end: endOf(result) };
-  const charts = limiters.map((one, at) => ratesChart(result, one, at, scale));
+  const { rates, top, endSeconds: end } = ratesByTime(result);
+  const scale = { top: top * 1.05, end, isLow: rates.length > 1 };
+  const charts = rates.map((one, at) => ({ ...ratesChart(one, at), ...scale }));
   return { heading: 'Rate by time', verdicts: [], charts };
 }
 
-function ratesChart(
-  result: SimulateResult,
-  one: LimiterResult,
-  at: number,
-  scale: { readonly top: number; readonly end: number },
-): Chart {
-  const { slotSeconds, arrivals, admitted, bound, isBoundNear } = ratesByTime(result, one);
+function ratesChart(rates: RatesByTime, at: number): Chart {
+  const { limiter, slotSeconds, arrivals, admitted, bound, isBoundNear } = rates;
   const slot = formatSpan(slotSeconds * 1_000);
   const most = Number.isFinite(bound) ? `; the bound is ${formatNumber(bound)}/s in that time` : '';
-  const chart = rateSteps(
-    `${one.text}, each ${slot}${most}`,
+  return rateSteps(
+    `${limiter.text}, each ${slot}${most}`,
     arrivals.map((_, slot) => (slot + 1) * slotSeconds),
     [
       { label: 'arrivals', colour: 'grey', values: arrivals },
@@ -99,13 +82,12 @@ function ratesChart(
     ],
     isBoundNear && ['bound', bound],
   );
-  return { ...chart, ...scale, isLow: result.limiters.length > 1 };
 }
 
 /** The waits of all limiters in shared charts. */
 function waitSections(result: SimulateResult): Section[] {
   const { limiters } = result;
-  const end = endOf(result);
+  const { endSeconds: end } = ratesByTime(result);
   const waiting = limiters.some(({ outcomes }) => outcomes.waits.totalCount > 0);
   if (!waiting) return [];
   const [only] = limiters;

@@ -1,7 +1,7 @@
 import type { SimulateResult } from '../../simulate/run.ts';
 import { formatNumber, formatSpan } from '../format.ts';
 import { escaped } from '../report/render.ts';
-import { type Course, coursesOf, highestOf, type RatesByTime, ratesByTime } from './outcome.ts';
+import { type Course, coursesOf, type RatesByTime, ratesByTime } from './outcome.ts';
 import { cellsOf, columnsOf, describeArrivals } from './summary.ts';
 
 // Hand-written SVG: three step lines per limiter, or its course, and identical output for the same arguments.
@@ -44,16 +44,15 @@ export function drawSvg(result: SimulateResult): string {
 }
 
 function drawBounds(result: SimulateResult): string {
-  const { limiters } = result;
-  const height = HEAD + limiters.length * PANEL + 8;
-  const highest = highestOf(result);
-  const panels = limiters.map((one, at) => {
+  const { rates, top } = ratesByTime(result);
+  const height = HEAD + rates.length * PANEL + 8;
+  const panels = rates.map((one, at) => {
     const columns = columnsOf(result);
-    const said = cellsOf(one, result)
+    const said = cellsOf(one.limiter, result)
       .map((cell, column) => `${columns[column]} ${cell.replaceAll(/ +/g, ' ')}`)
       .filter((words) => !/^p99| 0 0\.0 %$| -$/.test(words))
       .join(', ');
-    return panel(one.text, said, { ...ratesByTime(result, one), highest }, HEAD + at * PANEL);
+    return panel(one, said, top, HEAD + at * PANEL);
   });
   return page(result, 'arrivals, admissions and bounds', height, [
     `<text x="16" y="45">${escaped(`arrivals: ${describeArrivals(result)}`)}</text>`,
@@ -131,14 +130,14 @@ function legend(): string {
 <text x="${x + 202}" y="${y}">bound</text>`;
 }
 
-function panel(text: string, said: string, rates: RatesByTime, top: number): string {
-  const { slotSeconds, arrivals, admitted, bound, highest, isBoundNear } = rates;
+function panel(rates: RatesByTime, said: string, highest: number, top: number): string {
+  const { limiter, slotSeconds, arrivals, admitted, bound, isBoundNear } = rates;
   const seconds = arrivals.length * slotSeconds;
   const { grid, base, x, y } = axes(highest * 1.02, seconds, top, '/s');
   const outline = (values: readonly number[]) =>
     values.map((rate, at) => `V${y(rate)}H${x((at + 1) * slotSeconds)}`).join('');
   const most = `${formatNumber(bound)}/s in ${formatSpan(slotSeconds * 1_000)}`;
-  return `<text class="title" x="16" y="${top + 18}">${escaped(text)}</text>
+  return `<text class="title" x="16" y="${top + 18}">${escaped(limiter.text)}</text>
 <text x="16" y="${top + 36}">${escaped(said)}</text>
 ${grid}
 ${timeAxis(seconds, x, base)}

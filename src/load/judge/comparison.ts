@@ -6,6 +6,7 @@ import {
   type Estimate,
   meanOf,
   percentileInterval,
+  scaled,
   shareInterval,
   spreadOfMean,
   within,
@@ -100,7 +101,7 @@ function ratioLine(
   other: readonly Estimate[],
   resolution: number,
 ): ComparisonLine {
-  const { value, interval } = differenceOf(
+  const difference = differenceOf(
     baseline.map(logarithm),
     other.map(logarithm),
     Math.log1p(resolution),
@@ -114,19 +115,12 @@ function ratioLine(
     figure,
     baseline: mean(baseline),
     other: mean(other),
-    difference: {
-      value: Math.expm1(value),
-      interval: interval && { low: Math.expm1(interval.low), high: Math.expm1(interval.high) },
-    },
+    difference: scaled(difference, Math.expm1),
   };
 }
 
-function logarithm({ value, interval }: Estimate): Estimate {
-  const log = (n: number) => Math.log(Math.max(n, LEAST_MS));
-  return {
-    value: log(value),
-    interval: interval && { low: log(interval.low), high: log(interval.high) },
-  };
+function logarithm(estimate: Estimate): Estimate {
+  return scaled(estimate, (n) => Math.log(Math.max(n, LEAST_MS)));
 }
 
 /**
@@ -135,13 +129,10 @@ function logarithm({ value, interval }: Estimate): Estimate {
  */
 function latencyEstimate(run: RunFigures, percentile: number): Estimate {
   const { latency, latencyDesignEffects } = run;
-  const value = latency.getValueAtPercentile(percentile) / US_PER_MS;
+  const value = latency.getValueAtPercentile(percentile);
   const effects: Readonly<Record<string, number>> = { ...latencyDesignEffects };
-  const ranks = percentileInterval(latency, percentile, effects[`p${percentile}`]);
-  return {
-    value,
-    interval: ranks && { low: ranks.low / US_PER_MS, high: ranks.high / US_PER_MS },
-  };
+  const interval = percentileInterval(latency, percentile, effects[`p${percentile}`]);
+  return scaled({ value, interval }, (us) => us / US_PER_MS);
 }
 
 /** Per second. The interval comes from the spread between parts of the run. */

@@ -123,6 +123,14 @@ export interface Estimate {
   readonly interval: ConfidenceRange | undefined;
 }
 
+/** An estimate on another scale, on which greater values are greater as well. */
+export function scaled({ value, interval }: Estimate, scale: (n: number) => number): Estimate {
+  return {
+    value: scale(value),
+    interval: interval && { low: scale(interval.low), high: scale(interval.high) },
+  };
+}
+
 /** A value with the same error on both sides. */
 export function within(value: number, error: number): Estimate {
   return { value, interval: { low: value - error, high: value + error } };

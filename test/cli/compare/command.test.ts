@@ -1,8 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import { describe, expect, it, vi } from 'vitest';
-import type { Chart } from '../../../src/cli/report/page.ts';
-import { FITNESS, OPTIONS } from '../support/load-result.ts';
+import { compareSides, sideOf } from '../../../src/cli/compare/comparison.ts';
+import { readRun } from '../../../src/cli/compare/recorded-run.ts';
+import { renderSummary } from '../../../src/cli/compare/summary.ts';
+import { PLAIN } from '../../../src/cli/terminal.ts';
+import { Tally } from '../../../src/load/measure/tally.ts';
+import { FITNESS as fitness, OPTIONS as options } from '../support/load-result.ts';
+import { chartsIn } from '../support/pages.ts';
 import { expectError } from '../support/run-in-process.ts';
 import { compare, type Recorded, RunFolder, row } from './recorded-runs.ts';
 
@@ -82,9 +87,7 @@ describe('zerotime compare', () => {
   });
 
   it('does not pass a gate for want of requests', async () => {
-    const empty = runs.record('empty.json', {
-      change: { tally: new (await import('../../../src/load/measure/tally.ts')).Tally() },
-    });
+    const empty = runs.record('empty.json', { change: { tally: new Tally() } });
     const { code, stdout } = await compare(
       ...[empty, empty, '--max-slower', '5%', '--max-more-errors', '1%'],
     );
@@ -94,7 +97,6 @@ describe('zerotime compare', () => {
   });
 
   it('does not take runs whose requests all failed for fast ones', async () => {
-    const { Tally } = await import('../../../src/load/measure/tally.ts');
     const down = ['1', '2'].map((name) =>
       runs.record(`down${name}.json`, { change: { tally: new Tally() } }),
     );
@@ -131,8 +133,7 @@ describe('zerotime compare', () => {
     const page = readFileSync(path, 'utf8');
     expect(page).toContain('<section class="verdict bad">');
     expect(page).toContain('gate failed: p50 slower');
-    const [, data = '[]'] = /id="charts">(.*)<\/script>/.exec(page) ?? [];
-    const charts: Chart[] = JSON.parse(data);
+    const charts = chartsIn(page);
     expect(charts.map(({ over }) => over)).toEqual(['time', 'percentile']);
     for (const { series } of charts) {
       expect(series.map(({ label, colour }) => [label, colour])).toEqual([
@@ -145,10 +146,6 @@ describe('zerotime compare', () => {
   });
 
   it('fits 60 columns', async () => {
-    const { PLAIN } = await import('../../../src/cli/terminal.ts');
-    const { compareSides, sideOf } = await import('../../../src/cli/compare/comparison.ts');
-    const { readRun } = await import('../../../src/cli/compare/recorded-run.ts');
-    const { renderSummary } = await import('../../../src/cli/compare/summary.ts');
     const named = (path: string) => sideOf([{ ...readRun(path), path: path.slice(-9) }]);
     const comparison = compareSides(
       ['base.json', 'slower.json'].map((name) => named(runs.at(name))),
@@ -160,8 +157,6 @@ describe('zerotime compare', () => {
     expect(lines.join('\n')).toMatch(/p50 +1\.50 ms +1\.80 ms +\+19\.9 %\n +\+1.* %: slower\n/);
   });
 });
-
-const [options, fitness] = [OPTIONS, FITNESS];
 
 describe('zerotime compare', () => {
   it('refuses runs of different things unless that is allowed, and says what differs', async () => {

@@ -5,20 +5,21 @@ import { renderPage } from '../../../src/cli/report/render.ts';
 import { checkGuarantee } from '../../../src/load/judge/guarantee.ts';
 import { Tally } from '../../../src/load/measure/tally.ts';
 import { type Change, CLIENT, FITNESS, OPTIONS, RATE, resultOf } from '../support/load-result.ts';
+import { chartsIn } from '../support/pages.ts';
 
 /** The page of a successful run, with the fields in `change` replaced. */
 function pageOf(change: Change = {}): { text: string; charts: Chart[] } {
   const text = renderPage(contentOf({ ...resultOf(change), ...CLIENT }));
-  const [, data = '[]'] =
-    /<script type="application\/json" id="charts">(.*)<\/script>/.exec(text) ?? [];
   // Without the scripts, which need a browser.
-  return { text: text.replaceAll(/<script[\s\S]*?<\/script>/g, ''), charts: JSON.parse(data) };
+  return { text: text.replaceAll(/<script[\s\S]*?<\/script>/g, ''), charts: chartsIn(text) };
 }
 
-/** The chart of the rate. */
-function ratesOf(charts: readonly Chart[]): Chart {
-  return charts.find(({ title }) => title.startsWith('Requests that came due')) as Chart;
+/** The chart whose title begins like this. */
+function chartOf(charts: readonly Chart[], beginning: string): Chart {
+  return charts.find(({ title }) => title.startsWith(beginning)) as Chart;
 }
+
+const ratesOf = (charts: readonly Chart[]) => chartOf(charts, 'Requests that came due');
 
 it('the page begins with the verdict, and ends with how, with what and where', () => {
   const { argv } = process;
@@ -47,7 +48,7 @@ it('failures are shown by due time, each kind in its colour', () => {
     for (let count = 0; count <= at; count += 1) tally.countStatus(500 + at, at * 100_000);
   }
   const { text, charts } = pageOf({ tally });
-  const chart = charts.find(({ title }) => title.startsWith('Failures')) as Chart;
+  const chart = chartOf(charts, 'Failures');
   expect(chart.title).toBe('Failures by due time, each 10 ms');
   expect([chart.x.length, chart.end]).toEqual([101, 1]);
   // The most frequent first. A failure in 10 ms is 100 a second.
@@ -76,9 +77,7 @@ it.each([
 ])('even failures over %d ms are drawn even, each %d ms: %s', (elapsedMs, slotMs) => {
   const tally = new Tally(0);
   for (let ms = 0; ms < elapsedMs; ms += 1) tally.countStatus(503, ms * 1_000);
-  const chart = pageOf({ tally, elapsedMs }).charts.find(({ title }) =>
-    title.startsWith('Failures'),
-  ) as Chart;
+  const chart = chartOf(pageOf({ tally, elapsedMs }).charts, 'Failures');
   expect(chart.title).toContain(slotMs < 1_000 ? `each ${slotMs} ms` : 'each 1 s');
   expect(chart.x.at(-1)).toBeCloseTo(elapsedMs / 1_000, 9);
   const rates = chart.series[0]?.values.map(Number) ?? [];
@@ -109,9 +108,8 @@ it('the page counts sessions of HTTP/2', () => {
 });
 
 it('the page counts the threads of all processes', () => {
-  const options = OPTIONS;
   expect(pageOf().text).toContain('<dt>Threads</dt><dd>2</dd>');
-  const { text } = pageOf({ options: { ...options, processes: 3 } });
+  const { text } = pageOf({ options: { ...OPTIONS, processes: 3 } });
   expect(text).toContain('<dt>Threads</dt><dd>6 in 3 processes</dd>');
 });
 
@@ -189,10 +187,9 @@ it('a run of no length has a page', () => {
 });
 
 it('the page of the embedded server has no failure for latencies that are only an example', () => {
-  const [options, fitness] = [OPTIONS, FITNESS];
   const { text } = pageOf({
-    options: { ...options, url: undefined },
-    fitness: { ...fitness, fit: false, limits: [{ kind: 'samples', count: 3 }] },
+    options: { ...OPTIONS, url: undefined },
+    fitness: { ...FITNESS, fit: false, limits: [{ kind: 'samples', count: 3 }] },
   });
   expect(text).toContain('<section class="verdict good">');
   expect(text).toContain('<p class="note">the latencies are only an example');

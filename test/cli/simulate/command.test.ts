@@ -2,8 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import type { Chart } from '../../../src/cli/report/page.ts';
-import { progressOn } from '../../../src/cli/simulate/command.ts';
+import { progressOn, speed } from '../../../src/cli/simulate/command.ts';
 import { renderSummary } from '../../../src/cli/simulate/summary.ts';
 import { drawSvg } from '../../../src/cli/simulate/svg.ts';
 import { PLAIN } from '../../../src/cli/terminal.ts';
@@ -12,23 +11,12 @@ import { parsePattern } from '../../../src/simulate/patterns.ts';
 import { runSimulation } from '../../../src/simulate/run.ts';
 import { parseServer } from '../../../src/simulate/server.ts';
 import { folderOfFile, written } from '../../support/folders.ts';
+import { chartsIn, titlesIn } from '../support/pages.ts';
 import { expectError, runInProcess } from '../support/run-in-process.ts';
 
 const folder = folderOfFile();
 
 const BUCKET = ['simulate', '--limiter', 'token-bucket rate=100 burst=1'];
-
-/** The fields of the `--json` result that the tests read. */
-interface Json {
-  readonly arrivals: { readonly count: number; readonly seed: number | null };
-  readonly limiters: readonly {
-    readonly limiter: string;
-    readonly admittedAtOnce: number;
-    readonly refusedAtOnce: number;
-    readonly waitMs: { readonly max: number } | null;
-    readonly bounds: readonly { readonly held: boolean }[];
-  }[];
-}
 
 describe('zerotime simulate', () => {
   it('shows the outcomes of all limiters side by side', async () => {
@@ -44,7 +32,7 @@ describe('zerotime simulate', () => {
     expect(stdout).toMatch(/token-bucket rate=100 burst=1 +1,000 +50\.0 % +1,000 +50\.0 %\n/);
     expect(stdout).toMatch(/fixed-window limit=30 intervalMs=1000 +300 +15\.0 % +1,700 +85\.0 %\n/);
     expect(stderr).toMatch(/10 s simulated in .* times faster\n/);
-    const { arrivals, limiters }: Json = JSON.parse(readFileSync(json, 'utf8'));
+    const { arrivals, limiters } = JSON.parse(readFileSync(json, 'utf8'));
     expect(arrivals).toMatchObject({ count: 2_000, seed: null });
     expect(limiters).toMatchObject([
       { admittedAtOnce: 1_000, refusedAtOnce: 1_000, waitMs: null, bounds: [{ held: true }] },
@@ -90,31 +78,34 @@ describe('zerotime simulate', () => {
     const report = join(folder, 'report.html');
     const json = join(folder, 'waits.json');
     const { stdout } = await runInProcess([
+      ...[...BUCKET, '--limiter', 'leaky-bucket rate=1/minute'],
       ...[
-        ...BUCKET,
-        '--limiter',
-        'leaky-bucket rate=1/minute',
         '--arrivals',
         'bursts size=3 everyMs=1000',
+        '--duration',
+        '10s',
+        '--wait',
+        '15ms',
+        '--json',
+        json,
+        '--report',
+        report,
       ],
-      ...['--duration', '10s', '--wait', '15ms', '--json', json, '--report', report],
     ]);
     // Of three at once, one is admitted, one waits 10 ms, and one would have to wait 20 ms.
     expect(stdout).toMatch(/rate=100 burst=1 +10 +33\.3 % +10 +33\.3 % +10 +33\.3 % .* 10\.0 ms\n/);
-    const { limiters }: Json = JSON.parse(readFileSync(json, 'utf8'));
-    expect(limiters.map(({ waitMs }) => waitMs?.max)).toEqual([10, 0]);
+    const { limiters } = JSON.parse(readFileSync(json, 'utf8'));
+    expect(limiters).toMatchObject([{ waitMs: { max: 10 } }, { waitMs: { max: 0 } }]);
     const page = readFileSync(report, 'utf8');
     expect(page).toContain('<dt>Callers</dt><dd>wait up to 15 ms</dd>');
-    const titles = [...page.matchAll(/<figcaption>(.*?)<\/figcaption>/g)].map(([, title]) => title);
     // A chart of the rate for each, and one of each kind for the waits of all.
-    expect(titles).toEqual([
+    expect(titlesIn(page)).toEqual([
       expect.stringContaining('token-bucket rate=100 burst=1, each'),
       expect.stringContaining('leaky-bucket rate=1/minute, each'),
       expect.stringContaining('p99 of the waits'),
       'Waits by percentile',
     ]);
-    const [, data = '[]'] = /id="charts">(.*)<\/script>/.exec(page) ?? [];
-    const charts: Chart[] = JSON.parse(data);
+    const charts = chartsIn(page);
     const rates = charts.filter(({ title }) => title.includes(', each'));
     const highest = Math.max(
       ...rates.flatMap(({ series }) => series.flatMap(({ values }) => values.map(Number))),
@@ -138,8 +129,7 @@ describe('zerotime simulate', () => {
       ...['-a', 'constant rate=80', '-d', '20s', '--wait', '1s', '--report', report],
     ]);
     const page = readFileSync(report, 'utf8');
-    const titles = [...page.matchAll(/<figcaption>(.*?)<\/figcaption>/g)].map(([, title]) => title);
-    expect(titles).toEqual([
+    expect(titlesIn(page)).toEqual([
       'semaphore permits=2, each 100 ms',
       expect.stringContaining('Waits of admitted callers, by arrival time'),
       'Waits by percentile',
@@ -225,6 +215,11 @@ it('a simulation of billions of arrivals says how long it will take', () => {
     '0.1 % simulated, about 5 h 33 min 19 s left; Ctrl-C ends it\n',
     '0.1 % simulated, about 5 h 33 min 9 s left; Ctrl-C ends it\n',
   ]);
+});
+
+it('says how fast it was, if it took less time than it simulates', () => {
+  expect(speed(10_000, 20)).toBe('10 s simulated in 20 ms, 500 times faster');
+  expect(speed(1, 500)).toBe('1 ms simulated in 500 ms');
 });
 
 it('a short simulation says nothing', () => {
