@@ -4,7 +4,9 @@ import { checkObject } from './options.ts';
 type KeysOf<T> = T extends unknown ? keyof T : never;
 
 /** The intersection of a union's members. */
-type Every<T> = (T extends unknown ? (member: T) => void : never) extends (all: infer All) => void
+export type Every<T> = (T extends unknown ? (member: T) => void : never) extends (
+  all: infer All,
+) => void
   ? All
   : never;
 

@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
+import type { Every } from '../../known-options.ts';
 import type { Gate } from '../../load/judge/gates.ts';
 import {
   OPTION_GROUPS,
@@ -42,21 +43,17 @@ const PARSERS = {
   outputOrStdout: parseOutputPathOrStdout,
 } as const satisfies Readonly<Record<string, Parse>>;
 
-type Groups = (typeof OPTION_GROUPS)[keyof typeof OPTION_GROUPS];
-type Fields<Group> = Group extends unknown ? keyof Group : never;
-type Field = Fields<Groups>;
-type DefinitionIn<Group, Name extends Field> =
-  Group extends Readonly<Record<Name, infer Definition>> ? Definition : never;
-type DefinitionOf<Name extends Field> = DefinitionIn<Groups, Name>;
+type Definitions = Every<(typeof OPTION_GROUPS)[keyof typeof OPTION_GROUPS]>;
+type Field = keyof Definitions;
 type ReadAs<Way> = Way extends keyof typeof PARSERS
   ? ReturnType<(typeof PARSERS)[Way]>
   : Way extends 'flag'
     ? boolean
     : number;
-type ValueOf<Name extends Field> = ReadAs<DefinitionOf<Name>['value']['as']>;
-type WithDefault<Name extends Field> =
-  DefinitionOf<Name> extends { readonly usual: unknown } ? Name : never;
-type Usual = { [Name in Field]: WithDefault<Name> }[Field];
+type ValueOf<Name extends Field> = ReadAs<Definitions[Name]['value']['as']>;
+type Usual = {
+  [Name in Field]: Definitions[Name] extends { readonly usual: unknown } ? Name : never;
+}[Field];
 
 /**
  * The options as parsed by commander, by their fields in the table of options. A rate of `max` is

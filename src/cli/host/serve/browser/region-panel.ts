@@ -2,6 +2,7 @@
 
 import { type ComponentChild, h } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { formatSpan } from '../../../format.ts';
 import { draw } from '../../../report/charts.ts';
 import type { Chart, Series as Line } from '../../../report/page.ts';
 import type { LimiterView, Point, RegionView, Sample } from '../view.ts';
@@ -22,15 +23,6 @@ function levelText({ unit, isDamaged }: LimiterView, [level, most]: Point): stri
   if (level === null) return '';
   if (unit === 'keys') return `${number(level)} ${level === 1 ? 'key' : 'keys'}`;
   return `${number(level)}${most === null ? '' : ` of ${number(most)}`} ${unit}`;
-}
-
-function timeText(ms: number): string {
-  const seconds = Math.round(ms / 1000);
-  if (seconds < 120) return `${seconds} s`;
-  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
-  return seconds < 172_800
-    ? `${Math.round(seconds / 3600)} h`
-    : `${Math.round(seconds / 86_400)} d`;
 }
 
 const NONE: Point = [null, null, null, null, null];
@@ -130,7 +122,11 @@ export function RegionPanel({ view, samples, nowMs, may, make }: PanelProps): Co
         [['Process'], ['Open for'], ['State']],
         view.processes.map(({ pid, openMs, isAlive }, at) => ({
           key: `${at}`,
-          cells: [`${pid}`, timeText(openMs), isAlive ? 'alive' : 'ended'],
+          cells: [
+            `${pid}`,
+            formatSpan(1000 * Math.round(openMs / 1000)),
+            isAlive ? 'alive' : 'ended',
+          ],
         })),
       ),
       h('h3', {}, 'Changes by operators'),
