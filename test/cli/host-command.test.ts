@@ -86,7 +86,8 @@ test('show lists each limiter with its counts, and the other processes', async (
   const found = '0 waiting, 2 to 50, latency 0 ms, least 0 ms, 1 dropped';
   expect(counts('adaptive')).toEqual([found]);
   expect(counts('sometimes')).toEqual([]);
-  expect(lines.slice(-3)).toEqual(['Processes (1)', '|4000001|open for 90 s|ended', '']);
+  const ended = expect.stringMatching(/^\|4000001\|open for 9\d s\|ended$/);
+  expect(lines.slice(-3)).toEqual(['Processes (1)', ended, '']);
 });
 
 test('show says what came back from processes that ended, and lists the stocks of fleets', async () => {
