@@ -6,6 +6,7 @@ import type { LoadOptions } from '../../src/load/plan/options.ts';
 import type { LoadCommand } from '../../src/load/threads/messages.ts';
 import { conduct } from '../../src/load/threads/run.ts';
 import type { ThreadHandle } from '../../src/load/threads/thread-handle.ts';
+import { withResolvers } from '../support/settled.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 /** A load thread that answers changes of the rate when the test says so. */
@@ -15,11 +16,9 @@ class SlowThread {
   onFollowed: () => void = () => undefined;
   counters = { sent: 0, succeeded: 0, failed: 0 };
   waiting = 0;
-  end: () => void = () => undefined;
-  readonly done = new Promise<void>((resolve) => {
-    this.end = resolve;
-  });
-
+  readonly #ended = withResolvers();
+  readonly done = this.#ended.promise;
+  readonly end = () => this.#ended.resolve();
   isGivenUp = false;
 
   giveUp(): Promise<void> {

@@ -1,34 +1,22 @@
-import { once } from 'node:events';
 import type { Http2Server } from 'node:http2';
-import type { AddressInfo, Server, Socket } from 'node:net';
+import type { Server } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { Tally } from '../../src/load/measure/tally.ts';
 import type { RequestOptions, Transport } from '../../src/load/plan/options.ts';
 import { ConnectionPool } from '../../src/load/send/connection.ts';
 import { Http2Sessions } from '../../src/load/send/http2.ts';
 import { QueuedWork, type WorkOptions } from '../../src/load/send/queued-work.ts';
-import { type TestServer, tcpServer } from '../cli/support/servers.ts';
+import { started, type TestServer, tcpServer } from '../cli/support/servers.ts';
+import { withResolvers } from '../support/settled.ts';
 
 /** Longer than any test takes. */
 const PATIENT_MS = 60_000;
 
 /** Starts a server at a free port or at a path, and ends it with the test. */
 export async function listen(server: Server | Http2Server, path?: string): Promise<number> {
-  const sockets = new Set<Socket>();
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket);
-    socket.on('error', () => undefined);
-  });
-  onTestFinished(async () => {
-    const closed = once(server, 'close');
-    server.close();
-    for (const socket of sockets) socket.destroy();
-    await closed;
-  });
-  if (path === undefined) server.listen(0, '127.0.0.1');
-  else server.listen(path);
-  await once(server, 'listening');
-  return path === undefined ? (server.address() as AddressInfo).port : 0;
+  const { port, kill } = await started(server, path);
+  onTestFinished(kill);
+  return port;
 }
 
 /** Starts a server, and ends it with the test. Returns its address. */
@@ -92,13 +80,11 @@ export async function send(
   options: SendOptions = {},
 ): Promise<Tally> {
   const tally = new Tally();
-  let onIdle: () => void = () => undefined;
-  const idle = new Promise<void>((resolve) => {
-    onIdle = resolve;
-  });
-  const sender = await senderTo(url, transport, { tallyOf: () => tally, onIdle, ...options });
+  const idle = withResolvers();
+  const told = { tallyOf: () => tally, onIdle: idle.resolve };
+  const sender = await senderTo(url, transport, { ...told, ...options });
   for (let i = 0; i < count; i += 1) sender.send(0, 0);
-  await idle;
+  await idle.promise;
   sender.close();
   return tally;
 }

@@ -139,45 +139,38 @@ it('the counts of a thread that could not report its results are those of its la
   expect(result.calls).toEqual(counts);
 });
 
+const ROUND = { type: 'round', latestUs: 0, lengthUs: 1, counts: true } as const;
+
+/** A thread that answers each command with this code, in which `tell` tells a round so far. */
+async function closedThread(soFar: object, answer: string): Promise<ThreadHandle> {
+  const code = replacedWorker(`
+    const round = ${JSON.stringify(soFar)};
+    const tell = (isOver) => parentPort.postMessage({ type: 'round', round, isOver });
+    parentPort.postMessage({ type: 'ready' });
+    let rounds = 0;
+    parentPort.on('message', () => { rounds += 1; ${answer} });
+  `);
+  const handle = new ThreadHandle(code, {});
+  await handle.ready;
+  return handle;
+}
+
 it('a closed loop keeps what a thread reported of its last round', async () => {
   const soFar = { counters: { sent: 9, succeeded: 8, failed: 0 }, elapsedUs: 250_000 };
-  const handle = new ThreadHandle(
-    replacedWorker(`
-      parentPort.postMessage({ type: 'ready' });
-      let rounds = 0;
-      parentPort.on('message', () => {
-        rounds += 1;
-        if (rounds === 2) process.exit(3);
-        const round = ${JSON.stringify(soFar)};
-        parentPort.postMessage({ type: 'round', round, isOver: false });
-        parentPort.postMessage({ type: 'round', round, isOver: true });
-      });
-    `),
-    {},
-  );
-  await handle.ready;
-  const round = { type: 'round', latestUs: 0, lengthUs: 1, counts: true } as const;
-  expect(await handle.ask(round, PATIENT_MS)).toEqual(soFar);
+  const answer = 'if (rounds === 2) process.exit(3); tell(false); tell(true);';
+  const handle = await closedThread(soFar, answer);
+  expect(await handle.ask(ROUND, PATIENT_MS)).toEqual(soFar);
   expect(handle.roundSoFar).toEqual(soFar);
-  expect(await handle.ask(round, PATIENT_MS), 'nothing is known of this one').toBeUndefined();
+  expect(await handle.ask(ROUND, PATIENT_MS), 'nothing is known of this one').toBeUndefined();
   expect(handle.roundSoFar).toBeUndefined();
   expect(handle.crash).toBe('exited with code 3');
 });
 
 it('a closed loop keeps the report of the round in which a thread is given up', async () => {
   const soFar = { counters: { sent: 4, succeeded: 4, failed: 0 }, elapsedUs: 250_000 };
-  const handle = new ThreadHandle(
-    replacedWorker(`
-      parentPort.postMessage({ type: 'ready' });
-      parentPort.on('message', () => {
-        parentPort.postMessage({ type: 'round', round: ${JSON.stringify(soFar)}, isOver: false });
-        for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
-      });
-    `),
-    {},
-  );
-  await handle.ready;
-  const round = handle.ask({ type: 'round', latestUs: 0, lengthUs: 1, counts: true }, PATIENT_MS);
+  const forEver = 'for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);';
+  const handle = await closedThread(soFar, `tell(false); ${forEver}`);
+  const round = handle.ask(ROUND, PATIENT_MS);
   await until(() => handle.roundSoFar !== undefined);
   await handle.giveUp();
   expect(await round).toEqual(soFar);

@@ -11,11 +11,12 @@ import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Tally } from '../../src/load/measure/tally.ts';
-import type { Abandon, Outcome } from '../../src/load/send/carrier.ts';
+import type { Outcome } from '../../src/load/send/carrier.ts';
 import { Http2Session, http2Terms } from '../../src/load/send/http2.ts';
 import { deadUrl, httpServer, tcpServer } from '../cli/support/servers.ts';
 import { CERT, KEY } from '../support/certificate.ts';
 import { folderOfTest } from '../support/folders.ts';
+import { withResolvers } from '../support/settled.ts';
 import { GET, kindsOf, listen, send, senderTo, silentUrl, urlOf } from './sending.ts';
 
 const answer: RequestListener = (_request, response) => void response.end('ok');
@@ -209,10 +210,7 @@ describe('HTTP/2', () => {
     server.on('stream', respond);
     server.on('session', (session) => void session.on('error', () => undefined));
     // It begins no handshake before it is released.
-    let release: () => void = () => undefined;
-    const released = new Promise<void>((resolve) => {
-      release = resolve;
-    });
+    const { promise: released, resolve: release } = withResolvers();
     const stalled = createTcpServer({ pauseOnConnect: true }, (socket) => {
       void released.then(() => server.emit('connection', socket));
     });
@@ -221,10 +219,8 @@ describe('HTTP/2', () => {
     const session = new Http2Session(terms);
     onTestFinished(async () => session.close());
     const dispatch = () => {
-      let abandon: Abandon | undefined;
-      const ended = new Promise<Outcome>((resolve) => {
-        abandon = session.dispatch({ end: resolve });
-      });
+      const { promise: ended, resolve: end } = withResolvers<Outcome>();
+      const abandon = session.dispatch({ end });
       return { abandon: () => abandon?.(new DOMException()), ended };
     };
     const [one, two] = [dispatch(), dispatch()];

@@ -37,7 +37,13 @@ const parseConnections = reading('connections', parseCount);
 const parseBurst = reading('burst', parseCount);
 const parseDurationOrNone = reading('warmupMs', parseDuration);
 
-const ACCEPTED: [(text: string) => unknown, string, unknown][] = [
+type Parse = (text: string) => unknown;
+
+/** A row for each of these texts. */
+const rows = <T>(parse: Parse, texts: readonly string[], wanted: (text: string) => T) =>
+  texts.map((text): [Parse, string, T] => [parse, text, wanted(text)]);
+
+const ACCEPTED: [Parse, string, unknown][] = [
   [parseRate, '2000', 2_000],
   [parseRate, '0.5', 0.5],
   [parseRate, '1e4', 10_000],
@@ -56,11 +62,7 @@ const ACCEPTED: [(text: string) => unknown, string, unknown][] = [
   [parseDuration, '2m', 120_000],
   [parseDuration, '24h', 86_400_000],
   [parseDurationOrNone, '24h', 86_400_000],
-  ...['0', '0s', '0ms', '0.0'].map((text): [(text: string) => unknown, string, number] => [
-    parseDurationOrNone,
-    text,
-    0,
-  ]),
+  ...rows(parseDurationOrNone, ['0', '0s', '0ms', '0.0'], () => 0),
   [parseRateOrMax, 'max', Number.POSITIVE_INFINITY],
   [parseRateOrMax, '5', 5],
   [parseUrl, 'http://localhost:8080', 'http://localhost:8080/'],
@@ -73,10 +75,11 @@ const ACCEPTED: [(text: string) => unknown, string, unknown][] = [
   [parseBody, 'text', Buffer.from('text')],
 ];
 
-const REFUSED: [(text: string) => unknown, string, RegExp][] = [
-  ...['0', '-1', 'abc', '', 'Infinity', 'NaN', '1e7', '0x10', '100/m', ' 5'].map(
-    (text): [typeof parseRate, string, RegExp] => [parseRate, text, /such as 2000, 0\.5 or 1e4/],
-  ),
+const NO_RATES = ['0', '-1', 'abc', '', 'Infinity', 'NaN', '1e7', '0x10', '100/m', ' 5'];
+const HOSTS = ['localhost', 'localhost:8080/a', 'a.example', 'a-b.example/c', 'api:80'];
+
+const REFUSED: [Parse, string, RegExp][] = [
+  ...rows(parseRate, NO_RATES, () => /such as 2000, 0\.5 or 1e4/),
   [parseProcesses, '0', /whole number from 1 to 64/],
   [parseProcesses, '65', /whole number from 1 to 64/],
   [parseThreads, '0', /whole number from 1 to 256/],
@@ -84,30 +87,22 @@ const REFUSED: [(text: string) => unknown, string, RegExp][] = [
   [parseThreads, '1.5', /whole number from 1 to 256/],
   [parseConnections, '65537', /whole number from 1 to 65536/],
   [parseBurst, '0', /whole number from 1 to 1000000/],
-  ...['0', '', '10x', '-1s', '25h', '1 s', 's'].map(
-    (text): [(text: string) => unknown, string, RegExp] => [
-      parseDuration,
-      text,
-      /10s, 500ms, 2m or 1h/,
-    ],
-  ),
-  ...['0.5ms', '', '25h', '-0', 'x'].map((text): [(text: string) => unknown, string, RegExp] => [
+  ...rows(parseDuration, ['0', '', '10x', '-1s', '25h', '1 s', 's'], () => /10s, 500ms, 2m or 1h/),
+  ...rows(
     parseDurationOrNone,
-    text,
-    /It must be 0 for none, or a duration from 1ms to 24h, such as/,
-  ]),
+    ['0.5ms', '', '25h', '-0', 'x'],
+    () => /It must be 0 for none, or a duration from 1ms to 24h, such as/,
+  ),
   [parseRateOrMax, 'Infinity', /such as 2000, 0\.5 or 1e4, or max for a module\./],
   [parseRedisUrl, 'localhost:6379', /such as redis:/],
   [parseRedisUrl, 'http://localhost', /such as redis:/],
   [parseRedisKey, '', /key of 1 to 1024 characters/],
   [parseUrl, 'localhost:8080', /start with http:\/\/ or https:\/\//],
   [parseUrl, 'example.com', /absolute URL, such as http:/],
-  ...['localhost', 'localhost:8080/a', 'a.example', 'a-b.example/c', 'api:80'].map(
-    (text): [typeof parseUrl, string, RegExp] => [
-      parseUrl,
-      text,
-      new RegExp(`such as http://${text.replaceAll('.', '\\.')}[.;]`),
-    ],
+  ...rows(
+    parseUrl,
+    HOSTS,
+    (text) => new RegExp(`such as http://${text.replaceAll('.', '\\.')}[.;]`),
   ),
   [parseUrl, 'README.md', /such as http:\/\/localhost:8080\/path\.$/],
   [parseUrl, '8080', /such as http:\/\/localhost:8080\/path\.$/],

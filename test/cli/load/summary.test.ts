@@ -146,17 +146,15 @@ it('has a line for each gate that failed', () => {
   expect(text).not.toContain('requests failed');
 });
 
+const NO_CALLS = { sent: 0, succeeded: 0, failed: 0 };
+const CRASHED = { admitted: 0, counters: NO_CALLS, crash: 'Error: no memory' };
+
 describe('exitCode', () => {
-  const crashed = {
-    admitted: 0,
-    counters: { sent: 0, succeeded: 0, failed: 0 },
-    crash: 'Error: no memory',
-  };
   it.each<[string, Change, number]>([
     ['all went well', {}, 0],
     ['it was ended early', { interrupted: true }, 0],
     ['no request succeeded', { tally: new Tally() }, 1],
-    ['a thread crashed', { threads: [crashed] }, 1],
+    ['a thread crashed', { threads: [CRASHED] }, 1],
     ['a gate failed', { gates: [FAILED] }, 3],
     ['a gate failed that no request came to', { gates: [FAILED], tally: new Tally() }, 1],
     ['the guarantee is broken', { guarantee: checkGuarantee(Float64Array.of(0, 0), 1, 1) }, 2],
@@ -165,13 +163,11 @@ describe('exitCode', () => {
   });
 });
 
-const [fitness, options] = [FITNESS, OPTIONS];
-
 function lines(change: Change): string[] {
   return verdictLines(resultOf(change)).map(({ isGood, text }) => `${isGood ? '+' : '-'} ${text}`);
 }
 
-const limited = (...limits: FitnessLimit[]) => ({ fitness: { ...fitness, fit: false, limits } });
+const limited = (...limits: FitnessLimit[]) => ({ fitness: { ...FITNESS, fit: false, limits } });
 const LOOP: FitnessLimit = { kind: 'event loop', busy: 0.99 };
 const PROCESSORS: FitnessLimit = { kind: 'processors', machine: 1, own: 0.2 };
 const FULL: FitnessLimit = {
@@ -246,15 +242,13 @@ describe('the verdict', () => {
       'a thread that crashed',
       {
         ...MISSED,
-        threads: [
-          { admitted: 0, counters: { sent: 0, succeeded: 0, failed: 0 }, crash: 'out of luck' },
-        ],
+        threads: [CRASHED],
       },
       '- rate missed: 500/s of 2,000/s, because a thread crashed',
     ],
     [
       'one process of several',
-      { ...MISSED, options: { ...options, fleet: { url: '', key: '', rate: 1, burst: 1 } } },
+      { ...MISSED, options: { ...OPTIONS, fleet: { url: '', key: '', rate: 1, burst: 1 } } },
       '+ rate and guarantee held: 500/s of 2,000/s',
     ],
   ])('names %s first', (_name, change, first) => {
@@ -269,7 +263,7 @@ describe('the verdict', () => {
     'says that the rate was missed only if it fails its gate: %s',
     (minShare, code, first, many) => {
       const gates: Gate[] = minShare === undefined ? [] : [{ kind: 'rate', minShare }];
-      const outcome = resultOf({ ...MISSED, options: { ...options, gates } });
+      const outcome = resultOf({ ...MISSED, options: { ...OPTIONS, gates } });
       expect(exitCode(outcome)).toBe(code);
       const about = verdictLines(outcome).filter(({ text }) => /rate/.test(text));
       expect(`${about[0]?.isGood ? '+' : '-'} ${about[0]?.text}`).toBe(first);
@@ -295,7 +289,7 @@ describe('the verdict', () => {
   });
 
   it('does not judge the latencies of the embedded server, but says what they are worth', () => {
-    const ofExample = { options: { ...options, url: undefined } };
+    const ofExample = { options: { ...OPTIONS, url: undefined } };
     const unfit = limited({ kind: 'lateness', lateMs: 3, latencyMs: 10 }, LOOP);
     const [first, second, ...others] = verdictLines(resultOf({ ...ofExample, ...unfit }));
     expect(first).toEqual({ isGood: true, text: 'rate and guarantee held: 2,000/s of 2,000/s' });
@@ -324,10 +318,10 @@ describe('the verdict', () => {
 
   it('gives the range of p99 where it has one', () => {
     const p99Ms = { low: 0.9, high: 1.2 };
-    expect(lines({ fitness: { ...fitness, p99Ms } })[1]).toBe(
+    expect(lines({ fitness: { ...FITNESS, p99Ms } })[1]).toBe(
       '+ fit to measure: this client was 0.01 ms late at p99, and 25.0 % busy; p99 lies between 0.90 ms and 1.20 ms with 95 % confidence',
     );
-    expect(lines({ fitness: { ...fitness, p99Ms: null } })[1]).toMatch(/25\.0 % busy$/);
+    expect(lines({ fitness: { ...FITNESS, p99Ms: null } })[1]).toMatch(/25\.0 % busy$/);
   });
 
   it('has nothing to say about measuring where there was no response', () => {

@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
+import type { Http2Server } from 'node:http2';
 import {
   type AddressInfo,
   createServer as createTcpServer,
@@ -13,32 +15,34 @@ export interface TestServer {
   kill(): Promise<void>;
 }
 
-async function listen(server: Server): Promise<TestServer> {
+/** Starts a server at a free port, or at the path of a socket. */
+export async function started(server: Server | Http2Server, path?: string) {
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
     socket.on('error', () => undefined);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  return {
-    url: `http://127.0.0.1:${port}/`,
-    kill: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        for (const socket of sockets) socket.destroy();
-      }),
+  if (path === undefined) server.listen(0, '127.0.0.1');
+  else server.listen(path);
+  await once(server, 'listening');
+  const { port } = { port: 0, ...(server.address() as AddressInfo) };
+  const kill = async () => {
+    const closed = once(server, 'close');
+    server.close();
+    for (const socket of sockets) socket.destroy();
+    await closed;
   };
+  return { port, url: `http://127.0.0.1:${port}/`, kill } satisfies TestServer & { port: number };
 }
 
 export function httpServer(answer: RequestListener): Promise<TestServer> {
-  return listen(createHttpServer(answer));
+  return started(createHttpServer(answer));
 }
 
 /** A raw TCP server: `onData` gets each chunk with its connection. */
 export function tcpServer(onData: (socket: Socket, chunk: Buffer) => void): Promise<TestServer> {
-  return listen(
+  return started(
     createTcpServer((socket) => socket.on('data', (chunk: Buffer) => onData(socket, chunk))),
   );
 }

@@ -1,9 +1,8 @@
-import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { createServer as createHttp2Server } from 'node:http2';
-import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { type DriveOptions, drive } from '../../../src/load.ts';
+import { started } from '../../cli/support/servers.ts';
 import { codeUrl } from '../../support/code-url.ts';
 import { kinds } from '../../support/load-options.ts';
 
@@ -155,15 +154,13 @@ describe.concurrent('an abort of drive', () => {
     'does not wait for a server that never answers, HTTP/2: %s',
     async (http2) => {
       const server = http2 ? createHttp2Server(() => undefined) : createServer(() => undefined);
-      server.listen(0);
-      await once(server, 'listening');
-      const { port } = server.address() as AddressInfo;
-      const target = { url: `http://localhost:${port}/`, connections: 2, http2 };
+      const { url, kill } = await started(server);
+      const target = { url, connections: 2, http2 };
       const { calls, errors } = await abortedWhile({ target, rate: 100 });
       expect(calls.succeeded).toBe(0);
       const count = errors.find(({ kind }) => kind === 'interrupted')?.count;
       expect(count).toBe(http2 ? calls.sent : 2);
-      server.close();
+      await kill();
     },
   );
 });

@@ -1,9 +1,7 @@
 import { expect, it } from 'vitest';
 import { Tally } from '../../../src/load/measure/tally.ts';
 import { dataBytesOf } from '../../../src/load/task/task-module.ts';
-import { OPTIONS, resultOf } from '../../cli/support/load-result.ts';
-
-const options = OPTIONS;
+import { OPTIONS as options, resultOf } from '../../cli/support/load-result.ts';
 
 it('the terms of a target have all that its requests are made of, without secrets', () => {
   const changed = resultOf({
