@@ -146,14 +146,19 @@ function conditionText(value: unknown): string {
   return textOf(rest);
 }
 
-function circumstancesOf({ zerotime, node, machine, options }: DriveResult) {
-  const hashes = (textOf(options).match(HASHES) ?? []).join(' ');
-  return new Map([
-    ['Node.js', String(node)],
-    ...(hashes === '' ? [] : [['secret headers', hashes] as const]),
-    ...(zerotime === undefined ? [] : [['zerotime', String(zerotime)] as const]),
-    ...(isObject(machine) ? [['machine', Object.values(machine).join(', ')] as const] : []),
-  ]);
+function circumstancesOf(run: DriveResult): ReadonlyMap<string, string> {
+  const { zerotime, node, machine, options } = run;
+  const facts = {
+    'Node.js': node,
+    'secret headers': (textOf(options).match(HASHES) ?? []).join(' ') || undefined,
+    zerotime,
+    machine: isObject(machine) ? Object.values(machine).map(textOf).join(', ') : undefined,
+  };
+  return new Map(
+    Object.entries(facts)
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]) => [name, textOf(value)]),
+  );
 }
 
 function doubtsOf(run: DriveResult, noun: Noun): string[] {

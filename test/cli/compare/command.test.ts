@@ -280,6 +280,12 @@ describe('zerotime compare', () => {
     expect(stdout).toContain('not fit to measure: 3 responses are too few for p99');
   });
 
+  it('says that a file does not name its version of Node.js', async () => {
+    const old = runs.record('unnamed.json', { edit: (data) => delete data['node'] });
+    const { stdout } = await compare(BASE, old);
+    expect(stdout).toContain(`Node.js: ${process.version} in ${BASE}; none in ${old}`);
+  });
+
   it('reads a file that begins with a byte order mark and has the line ends of Windows', async () => {
     const text = JSON.stringify(JSON.parse(readFileSync(BASE, 'utf8')), undefined, 2);
     const marked = runs.write('marked.json', `\ufeff${text.replaceAll('\n', '\r\n')}`);

@@ -16,7 +16,10 @@ export interface TestServer {
 }
 
 /** Starts a server at a free port, or at the path of a socket. */
-export async function started(server: Server | Http2Server, path?: string) {
+export async function started(
+  server: Server | Http2Server,
+  path?: string,
+): Promise<TestServer & { readonly port: number }> {
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);
@@ -26,14 +29,14 @@ export async function started(server: Server | Http2Server, path?: string) {
   if (path === undefined) server.listen(0, '127.0.0.1');
   else server.listen(path);
   await once(server, 'listening');
-  const { port } = { port: 0, ...(server.address() as AddressInfo) };
+  const { port } = path === undefined ? (server.address() as AddressInfo) : { port: 0 };
   const kill = async () => {
     const closed = once(server, 'close');
     server.close();
     for (const socket of sockets) socket.destroy();
     await closed;
   };
-  return { port, url: `http://127.0.0.1:${port}/`, kill } satisfies TestServer & { port: number };
+  return { port, url: `http://127.0.0.1:${port}/`, kill };
 }
 
 export function httpServer(answer: RequestListener): Promise<TestServer> {
