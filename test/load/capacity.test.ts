@@ -93,7 +93,8 @@ it.each([
   const { signal: stop } = new AbortController();
   const wanted = { threads: 2, connections: 6, sessions: 2 };
   const run = async () => busyIn(await runLoad(options, { stop }));
-  expect(await runUntil((limit) => limit?.threads === 2, run)).toMatchObject(wanted);
+  const isWhole = (limit: object | undefined) => limit && 'threads' in limit && limit.threads === 2;
+  expect(await runUntil((limit) => isWhole(limit) === true, run)).toMatchObject(wanted);
 });
 
 it('the verdict names streams and sessions', () => {
