@@ -84,6 +84,8 @@ export class Dispatcher<Job> {
   #hasMore = false;
   /** Whether calls wait, or waited at the last look. */
   #hasWaited = false;
+  /** Calls that have started, and whose function is called in their context before long. */
+  #beginning = 0;
   /** Called when no call waits any more. */
   onEmpty: () => void = () => undefined;
 
@@ -167,6 +169,8 @@ export class Dispatcher<Job> {
     }
     const lane = this.#waiting.length === 0 ? this.#admission.take(call.sinceUs) : undefined;
     if (lane !== undefined) {
+      // In the order in which they were made: behind those that begin before long.
+      if (this.#beginning > 0) this.#beginLater(call);
       this.#run(call, lane[0]);
       return;
     }
@@ -179,9 +183,17 @@ export class Dispatcher<Job> {
       this.#checkRoom();
     }
     this.#hasWaited = true;
-    call.start = inContext(() => this.#work.start(call.job));
+    this.#beginLater(call);
     this.#waiting.enter(call, priority, key, this.#onAbort);
     this.#advance();
+  }
+
+  /** Lets the function of a call that starts be called in the context of now. */
+  #beginLater(call: Call<Job>): void {
+    call.start = inContext(() => {
+      this.#beginning--;
+      return this.#work.start(call.job);
+    });
   }
 
   readonly #onAbort = (call: Call<Job>, reason: unknown): void => {
@@ -190,6 +202,7 @@ export class Dispatcher<Job> {
   };
 
   async #run(call: Call<Job>, lane: Lane): Promise<void> {
+    if (call.start !== undefined) this.#beginning++;
     await this.#runner.run(call, (error) => {
       const outcome = error === undefined ? 'ok' : outcomeBy(this.#outcomeOf, error[0]);
       this.#admission.finish(lane, outcome);

@@ -181,7 +181,7 @@ it('removes its listeners when a call starts', async () => {
   expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
 
-it('overtakes no waiting call, even if tokens are available', async () => {
+it('overtakes no call that waits or is about to begin, even if tokens are available', async () => {
   const { clock, limiter } = bucketOf(100, 5);
   limiter.charge(5);
   const started: number[] = [];
@@ -189,9 +189,9 @@ it('overtakes no waiting call, even if tokens are available', async () => {
   const calls = [call(1)];
   await settled();
   clock.advance(100); // nobody has looked yet
-  calls.push(call(2));
+  calls.push(call(2), call(3)); // before the third, the others have started
   await settled();
-  expect(started).toEqual([1, 2]);
+  expect(started).toEqual([1, 2, 3]);
   await Promise.all(calls);
 });
 
