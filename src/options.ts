@@ -71,6 +71,14 @@ export function checkFunction<T>(name: string, value: T): T {
   throw new TypeError(`${name} must be a function, got ${shown(value)}`);
 }
 
+const KEY_TYPES: readonly unknown[] = ['string', 'number', 'bigint'];
+
+/** Returns `key` if it can name a limit; otherwise throws. */
+export function checkKey<Key extends string | number | bigint>(key: Key): Key {
+  if (KEY_TYPES.includes(typeof key)) return key;
+  throw new TypeError(`key must be a string, a number or a bigint, got ${shown(key)}`);
+}
+
 /** Returns `options` if it is an object; otherwise throws a TypeError, naming the parameter. */
 export function checkObject<T extends object>(name: string, options: T): T {
   if (typeof options !== 'object' || options === null) {

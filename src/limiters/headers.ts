@@ -86,8 +86,9 @@ export function rateLimitHeaders(
   if (limited.length === 0) return {};
   // By the draft, Retry-After must not end before the time of a policy.
   const latestMs = allowed ? Number.POSITIVE_INFINITY : retryAfterMs;
-  const current = limited.map(([i, { remaining, nextTokenMs }]) => {
-    const quota = `${names[i]};r=${Math.min(remaining, MAX_INTEGER)}`;
+  const current = limited.map(([i, { limit, remaining, nextTokenMs }]) => {
+    // An infinite rate leaves more than the burst.
+    const quota = `${names[i]};r=${Math.min(remaining, Math.floor(limit), MAX_INTEGER)}`;
     const moreMs = Math.min(nextTokenMs, latestMs);
     return Number.isFinite(nextTokenMs) ? `${quota};t=${seconds(moreMs)}` : quota;
   });

@@ -84,6 +84,9 @@ test('keys are functions of the request, and the origin of a client of one origi
   await fetch(`${api.url}c`);
   await expect(fetch(new Request(`${api.url}c`))).rejects.toMatchObject(refused);
   await expect(fetch(new URL(`${api.url}b`))).rejects.toMatchObject(refused);
+  const permits = { semaphore: Semaphore.create({ permits: 1 }) };
+  const late = rateLimitedFetch({ ...permits, key: (async () => 'd') as never });
+  await expect(late(api.url)).rejects.toThrow('key must be a string, a number or a bigint, got an');
 });
 
 test("undici's own fetch can abort a request that waits, and is limited", async () => {

@@ -56,9 +56,11 @@ function legacyFields(all: readonly Decided[]): Fields {
     .sort(byTightness);
   if (tightest === undefined) return {};
   const { decision, resetAtMs } = tightest;
+  const limit = Math.floor(decision.limit);
   return {
-    'X-RateLimit-Limit': String(Math.floor(decision.limit)),
-    'X-RateLimit-Remaining': String(decision.remaining),
+    'X-RateLimit-Limit': String(limit),
+    // An infinite rate leaves more than the burst.
+    'X-RateLimit-Remaining': String(Math.min(decision.remaining, limit)),
     'X-RateLimit-Reset': Number.isFinite(resetAtMs)
       ? String(Math.ceil(resetAtMs / 1000))
       : undefined,

@@ -3,7 +3,14 @@ import { checkOptions, type Known } from '../../known-options.ts';
 import type { CallOutcome } from '../../limiters/adaptation.ts';
 import { type HeaderOptions, rateLimitHeaders } from '../../limiters/headers.ts';
 import type { Decision } from '../../limiters/state.ts';
-import { checkChoice, checkFlag, checkFunction, checkTokens, shown } from '../../options.ts';
+import {
+  checkChoice,
+  checkFlag,
+  checkFunction,
+  checkKey,
+  checkTokens,
+  shown,
+} from '../../options.ts';
 import { Entry, type InFlightLimiter, isInFlight, outcomeOfResponse } from './in-flight.ts';
 
 /** A limiter with a `decide` method: any of `zerotime` or `zerotime/redis`. */
@@ -129,13 +136,6 @@ function checkChosen(limiter: RequestLimiter | InFlightLimiter): RequestLimiter 
   throw new TypeError(
     'limiter must return the limiter of one key, such as limiter.for(key), got one with keys',
   );
-}
-
-const KEY_TYPES: readonly unknown[] = ['string', 'number', 'bigint'];
-
-function checkKey(key: Key): Key {
-  if (KEY_TYPES.includes(typeof key)) return key;
-  throw new TypeError(`key must be a string, a number or a bigint, got ${shown(key)}`);
 }
 
 /** A key without effect would look like a limit for each client. */

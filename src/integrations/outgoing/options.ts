@@ -9,7 +9,7 @@ import {
 } from '../../limiters/limiter.ts';
 import type { Semaphore } from '../../limiters/semaphore.ts';
 import { checkWait } from '../../limiters/waiting.ts';
-import { checkFlag, checkNumber, checkSpanMs, shown } from '../../options.ts';
+import { checkFlag, checkKey, checkNumber, checkSpanMs, shown } from '../../options.ts';
 import { clockOf } from '../../throttle/options.ts';
 import type { Clock } from '../../time/clock.ts';
 
@@ -123,6 +123,6 @@ export function keyBy<Request>(
 ): (request: Request) => Key | undefined {
   if (key === 'origin' || (key === undefined && isKeyed(limiter))) return originOf;
   if (key === undefined) return () => undefined;
-  if (typeof key === 'function') return (request) => key(request);
+  if (typeof key === 'function') return (request) => checkKey(key(request));
   throw new TypeError(`key must be 'origin' or a function, got ${shown(key)}`);
 }

@@ -177,14 +177,18 @@ describe.each(Object.entries(FRAMEWORKS))('with %s', (name, serve) => {
     if (name === 'hono') expect(response.headers.get('x-before')).toBe('kept');
   });
 
-  test('an unlimited limiter has no fields', async () => {
-    const limiter = TokenBucket.create({ rate: Number.POSITIVE_INFINITY, burst: 1 });
-    const unlimited = {
-      decide: () => ({ ...limiter.decide(), limit: Infinity, remaining: Infinity }),
+  test('an unlimited limiter has no fields, and one with a burst no more left than that', async () => {
+    const fieldsOf = async (burst: number) => {
+      const limiter = TokenBucket.create({ rate: Number.POSITIVE_INFINITY, burst });
+      const { fields } = await get(await serve({ limiter, legacyHeaders: true }));
+      const { 'content-type': _, 'x-ratelimit-reset': __, ...others } = fields;
+      return others;
     };
-    const url = await serve({ limiter: unlimited, legacyHeaders: true });
-    const { 'content-type': _, ...fields } = (await get(url)).fields;
-    expect(fields).toEqual({});
+    expect(await fieldsOf(Number.POSITIVE_INFINITY)).toEqual({});
+    expect(await fieldsOf(5)).toEqual({
+      ...{ ratelimit: '"default";r=5', 'ratelimit-policy': '"default";q=5' },
+      ...{ 'x-ratelimit-limit': '5', 'x-ratelimit-remaining': '5' },
+    });
   });
 
   test('a paused limiter does not say when to come again', async () => {
