@@ -3,7 +3,7 @@ import type { Request, Response } from 'express';
 import type { Decision } from '../../limiters/state.ts';
 import { checkPeer } from '../../peers.ts';
 import { Gate } from './gate.ts';
-import { judged } from './node.ts';
+import { responding } from './node.ts';
 import type { RequestLimitOptions } from './options.ts';
 
 /** A request of express, or of another server with the same middleware signature. */
@@ -64,8 +64,8 @@ export function expressMiddleware<
     response: OwnResponse,
     next: (error?: unknown) => void,
   ) => {
-    const settled = judged(gate, request, response, {
-      pass: () => void next(),
+    const settled = gate.serve(request, {
+      ...responding(request, response, () => void next()),
       fail: (error) => void next(error),
       handle: handler && (async (decision) => handler(request, response, next, decision)),
     });

@@ -4,8 +4,7 @@ import { given, type Known } from '../../known-options.ts';
 import type { Decision } from '../../limiters/state.ts';
 import { checkPeer } from '../../peers.ts';
 import type { AddressedRequest } from './address-key.ts';
-import type { Fields } from './fields.ts';
-import { Gate } from './gate.ts';
+import { Gate, thrown } from './gate.ts';
 import { untilEnd } from './in-flight.ts';
 import { REQUEST_LIMIT_OPTIONS, type RequestLimitOptions } from './options.ts';
 
@@ -44,13 +43,6 @@ export interface FastifyApp {
   addHook(name: 'onRequest', hook: FastifyHook): unknown;
 }
 
-function put(reply: RepliedTo, fields: Fields): void {
-  for (const [name, value] of Object.entries(fields)) {
-    if (value === undefined) reply.removeHeader(name);
-    else reply.header(name, value);
-  }
-}
-
 /**
  * Returns a hook for fastify 4 and 5 that limits single routes. Use it as `onRequest`, or later,
  * such as `preHandler`, if the key depends on other hooks.
@@ -74,23 +66,19 @@ export function fastifyHook<
   const gate = new Gate<Request>(options);
   const { handler } = options;
   const hook = async (request: Request, reply: Reply) =>
-    gate.judge(request, async (ruling) => {
-      if ('passes' in ruling) {
-        if (ruling.ended) untilEnd(request, reply.raw, ruling.ended);
-        put(reply, ruling.passes);
-        return undefined;
-      }
-      if ('error' in ruling) throw ruling.error;
-      const { status, fields, contentType, body, decision } = ruling.answer;
-      reply.code(status);
-      put(reply, fields);
-      if (handler === undefined || decision === undefined) {
-        reply.header('Content-Type', contentType);
-        reply.send(body);
-      } else {
-        await handler(request, reply, decision);
-      }
-      return reply;
+    gate.serve(request, {
+      pass: (ended) => ended && untilEnd(request, reply.raw, ended),
+      fail: thrown,
+      set: (name, value) =>
+        value === undefined ? reply.removeHeader(name) : reply.header(name, value),
+      status: (status) => reply.code(status),
+      send: (body) => reply.send(body),
+      handle:
+        handler &&
+        (async (decision) => {
+          await handler(request, reply, decision);
+          return reply;
+        }),
     });
   return hook as unknown as FastifyHook; // fastify calls it with its own requests
 }

@@ -68,19 +68,38 @@ export interface Refused {
   readonly answer: Answer;
 }
 
+/** How a framework treats one request. */
+export interface Server {
+  /** Lets the request pass; `ended` must be called at the end of its response. */
+  pass(ended: Ended | undefined): unknown;
+  /** Answers a request with the error of a function of the options, or returns the answer. */
+  fail(error: unknown): Refused | undefined;
+  /** Sets a header field of the response; undefined removes it. */
+  set(name: string, value: string | undefined): void;
+  status(status: Answer['status']): void;
+  send(body: string): unknown;
+  /** Responds to a request that exceeds its limit. */
+  readonly handle: ((decision: Decision) => unknown) | undefined;
+}
+
 /**
  * The ruling on a request: it passes, its response gets these fields, and its end must be told; it
  * gets this response; or it fails with the error of a function of the options, which is never falsy.
  */
-export type Ruling =
+type Ruling =
   | { readonly passes: Fields; readonly ended?: Ended }
   | Refused
   | { readonly error: unknown };
 
 const PASSES: Ruling = { passes: {} };
 
+/** Lets the error handler of a framework answer a request. */
+export function thrown(error: unknown): never {
+  throw error;
+}
+
 /** Frameworks treat a falsy error as none. */
-function thrown(error: unknown): Ruling {
+function failing(error: unknown): Ruling {
   return { error: error || new TypeError(`a function of the limit threw ${shown(error)}`) };
 }
 
@@ -95,12 +114,32 @@ export class Gate<Request extends AddressedRequest | AddressedContext> {
   }
 
   /**
-   * Passes the ruling on a request to `settle` and returns its result. Synchronous unless the
-   * limiter is on a server. Throws or rejects only if `settle` does.
+   * Judges a request, and responds or lets it pass. Synchronous unless the limiter is on a server.
+   * Throws or rejects only if the server's functions do.
    */
-  judge<Result>(request: Request, settle: (ruling: Ruling) => Result): Result | Promise<Result> {
+  serve(request: Request, server: Server): unknown {
     const ruling = this.#judge(request);
-    return isPromise(ruling) ? ruling.then(settle) : settle(ruling);
+    return isPromise(ruling)
+      ? ruling.then((late) => this.#settle(late, server))
+      : this.#settle(ruling, server);
+  }
+
+  #settle(ruling: Ruling, { pass, fail, set, status, send, handle }: Server): unknown {
+    const put = (fields: Fields) => {
+      for (const [name, value] of Object.entries(fields)) set(name, value);
+    };
+    if ('passes' in ruling) {
+      put(ruling.passes);
+      return pass(ruling.ended);
+    }
+    const refused = 'error' in ruling ? fail(ruling.error) : ruling;
+    if (refused === undefined) return undefined;
+    const { fields, contentType, body, decision, ...answer } = refused.answer;
+    put(fields);
+    status(answer.status);
+    if (handle !== undefined && decision !== undefined) return handle(decision);
+    set('Content-Type', contentType);
+    return send(body);
   }
 
   #judge(request: Request): Ruling | Promise<Ruling> {
@@ -110,7 +149,7 @@ export class Gate<Request extends AddressedRequest | AddressedContext> {
       if (this.#limits.skip?.(request) === true) return PASSES;
       take = this.#limits.taking(request);
     } catch (error) {
-      return thrown(error);
+      return failing(error);
     }
     let decided: Taken;
     try {
@@ -133,7 +172,7 @@ export class Gate<Request extends AddressedRequest | AddressedContext> {
       checkDecision(decision, 'limiter.decide must return a decision');
       policies = fieldsOf(request, decision, this.#limits);
     } catch (error) {
-      return thrown(error);
+      return failing(error);
     }
     if (decision.allowed) return { passes: policies.fields };
     this.#tellRefusal(decision, request);
@@ -176,7 +215,7 @@ export class Gate<Request extends AddressedRequest | AddressedContext> {
   /** The ruling if the limiter threw or rejected. */
   #failed(error: unknown, request: Request): Ruling {
     // Misuse, such as half a token of a window, is no failure of the limiter: it never passes.
-    if (error instanceof RangeError || error instanceof TypeError) return thrown(error);
+    if (error instanceof RangeError || error instanceof TypeError) return failing(error);
     this.#report(error, request);
     const { fail, problemJson } = this.#limits;
     return fail === 'open' ? PASSES : { answer: failure(503, problemJson) };

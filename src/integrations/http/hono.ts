@@ -4,8 +4,7 @@ import type { Decision } from '../../limiters/state.ts';
 import { checkPeer } from '../../peers.ts';
 import { heldResponse } from '../fetch/held-response.ts';
 import type { AddressedContext } from './address-key.ts';
-import type { Fields } from './fields.ts';
-import { Gate } from './gate.ts';
+import { Gate, thrown } from './gate.ts';
 import { type Ended, untilEnd } from './in-flight.ts';
 import type { RequestLimitOptions } from './options.ts';
 
@@ -27,8 +26,8 @@ export interface HonoContext extends AddressedContext {
       readonly method?: string;
     };
   };
-  /** Creates a response with the fields set so far. */
-  body(body: string, status: 429 | 500 | 503, fields: Record<string, string>): Response;
+  /** Creates a response with the status and the fields set so far. */
+  body(body: string): Response;
 }
 
 /** What `@hono/node-server` passes as `env`. */
@@ -78,10 +77,6 @@ async function answered(
   }
 }
 
-function put(context: HonoContext, fields: Fields): void {
-  for (const [name, value] of Object.entries(fields)) context.header(name, value);
-}
-
 /**
  * A middleware for hono 4. The default key needs `@hono/node-server`; elsewhere, pass a `key`.
  *
@@ -103,20 +98,13 @@ export function honoMiddleware<OwnContext extends HonoContext = Context>(
   const gate = new Gate<OwnContext>(options);
   const { handler } = options;
   const middleware = async (context: OwnContext, next: () => Promise<void>) =>
-    gate.judge(context, async (ruling) => {
-      if ('passes' in ruling) {
-        put(context, ruling.passes);
-        await (ruling.ended ? answered(context, next, ruling.ended) : next());
-        return undefined;
-      }
-      if ('error' in ruling) throw ruling.error;
-      const { status, fields, contentType, body, decision } = ruling.answer;
-      put(context, fields);
-      if (handler === undefined || decision === undefined) {
-        return context.body(body, status, { 'Content-Type': contentType });
-      }
-      context.status(status);
-      return handler(context, decision);
+    gate.serve(context, {
+      pass: (ended) => (ended ? answered(context, next, ended) : next()),
+      fail: thrown,
+      set: (name, value) => context.header(name, value),
+      status: (status) => context.status(status),
+      send: (body) => context.body(body),
+      handle: handler && ((decision) => handler(context, decision)),
     });
   return middleware as unknown as HonoMiddleware; // hono calls it with its own contexts
 }

@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Decision } from '../../limiters/state.ts';
 import { checkFunction } from '../../options.ts';
-import type { Fields } from './fields.ts';
-import { Gate, type Refused } from './gate.ts';
+import { Gate, type Server } from './gate.ts';
 import { untilEnd } from './in-flight.ts';
 import type { RequestLimitOptions } from './options.ts';
 
@@ -16,49 +15,28 @@ export interface NodeLimitOptions<Request extends IncomingMessage = IncomingMess
   readonly handler?: (request: Request, response: ServerResponse, decision: Decision) => unknown;
 }
 
-/** Sets fields. After a timeout elsewhere, the response may already be sent. */
-function put(response: ServerResponse, fields: Fields): void {
-  if (response.headersSent) return;
-  for (const [name, value] of Object.entries(fields)) {
-    if (value === undefined) response.removeHeader(name);
-    else response.setHeader(name, value);
-  }
-}
-
-/** What a server makes of a ruling. */
-interface Server {
-  pass(): unknown;
-  /** Answers a request with the error of a function of the options, or returns the answer. */
-  fail(error: unknown): Refused | undefined;
-  /** Responds to a request that exceeds its limit. */
-  readonly handle: ((decision: Decision) => unknown) | undefined;
-}
-
-/** Limits a request of node:http, or of a framework with its requests and responses. */
-export function judged<Request extends IncomingMessage>(
-  gate: Gate<Request>,
-  request: Request,
+/** Responds as node:http does, or a framework with its responses; `next` gets what passes. */
+export function responding(
+  request: IncomingMessage,
   response: ServerResponse,
-  { pass, fail, handle }: Server,
-): unknown {
-  return gate.judge(request, (ruling) => {
-    if ('passes' in ruling) {
-      if (ruling.ended) untilEnd(request, response, ruling.ended);
-      put(response, ruling.passes);
-      return pass();
-    }
-    const refused = 'error' in ruling ? fail(ruling.error) : ruling;
-    if (refused === undefined) return undefined;
-    const { status, fields, contentType, body, decision } = refused.answer;
-    const isHandled = handle !== undefined && decision !== undefined;
-    if (response.headersSent && !isHandled) return undefined;
-    put(response, fields);
-    response.statusCode = status;
-    if (isHandled) return handle(decision);
-    response.setHeader('Content-Type', contentType);
-    response.end(body);
-    return undefined;
-  });
+  next: () => unknown,
+): Pick<Server, 'pass' | 'set' | 'status' | 'send'> {
+  return {
+    pass(ended) {
+      if (ended) untilEnd(request, response, ended);
+      return next();
+    },
+    // After a timeout elsewhere, the response may already be sent.
+    set(name, value) {
+      if (response.headersSent) return;
+      if (value === undefined) response.removeHeader(name);
+      else response.setHeader(name, value);
+    },
+    status(status) {
+      response.statusCode = status;
+    },
+    send: (body) => response.headersSent || response.end(body),
+  };
 }
 
 /**
@@ -91,8 +69,8 @@ export function nodeListener<
   const { handler } = options;
   return (request, response) => {
     // Errors of the listener and the handler reach the caller, or are unhandled rejections.
-    judged(gate, request, response, {
-      pass: () => listener(request, response),
+    gate.serve(request, {
+      ...responding(request, response, () => listener(request, response)),
       fail: (error) => gate.failed(error, request),
       handle: handler && ((decision) => handler(request, response, decision)),
     });
