@@ -1,10 +1,10 @@
 // Entry point `zerotime/throttle`.
 
 export type { ThrottleStats } from './throttle/call.ts';
+export type { CloseOptions } from './throttle/dispatcher.ts';
 export type { PermitSource } from './throttle/lanes.ts';
 export type { BoundOptions, PerCall, QueueOptions } from './throttle/options.ts';
 export {
-  type CloseOptions,
   type Throttled,
   type ThrottledOptions,
   throttled,

@@ -7,12 +7,10 @@ import {
   type ThrottleOptions,
   throttledPool,
 } from '../throttle/pool.ts';
-import type { TaskLimiter } from '../throttle/tokens.ts';
+import type { TaskLimiter } from '../throttle.ts';
 
-export type { ThrottleStats } from '../throttle/call.ts';
 export type { PoolEvent, PoolOptions, ThrottleOptions } from '../throttle/pool.ts';
-export type { CloseOptions } from '../throttle/throttled.ts';
-export type { TaskLimiter } from '../throttle/tokens.ts';
+export type { CloseOptions, TaskLimiter, ThrottleStats } from '../throttle.ts';
 
 /** Options of piscina's `run`: `signal`, `filename`, `name`, `transferList`. */
 export type RunOptions = NonNullable<Parameters<Piscina['run']>[1]>;

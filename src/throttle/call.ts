@@ -72,8 +72,7 @@ export function checkSignal(signal: AbortSignal | undefined): AbortSignal | unde
 export interface Work<Job> {
   /** Does the work of a call. */
   start(job: Job): unknown;
-  /** Called before a call waits. */
-  onDelay?(job: Job): void;
+  signalOf(job: Job): Signal | undefined;
   /** Returns the result of an aborted call. By default it rejects with the reason. */
   aborted?(job: Job, reason: unknown): unknown;
 }

@@ -1,7 +1,9 @@
 import { RateLimitError } from '../errors.ts';
+import { checkOptions, type Known } from '../known-options.ts';
 import type { CallOutcome } from '../limiters/adaptation.ts';
 import { outcomeBy } from '../limiters/permit.ts';
 import { timedOut } from '../limiters/waiting.ts';
+import { shown } from '../options.ts';
 import { Agenda, type Appointment, appointment, WORK_PER_TURN } from '../time/agenda.ts';
 import type { Clock, Precision } from '../time/clock.ts';
 import { Admission, type Bounds } from './admission.ts';
@@ -13,7 +15,6 @@ import {
   type Outcome,
   outcomeOf,
   Runner,
-  type Signal,
   type ThrottleStats,
   throttleClosed,
   type Work,
@@ -22,12 +23,27 @@ import type { Key } from './fair-queue.ts';
 import type { Lane } from './lanes.ts';
 import { WaitingCalls } from './waiting-calls.ts';
 
-/** The parts of a `Dispatcher`. */
-export interface DispatcherOptions extends Bounds {
+/** Options of `close`. */
+export interface CloseOptions {
+  /**
+   * What happens to waiting calls: `'finish'`, the default, lets them start as usual; `'reject'`
+   * rejects them with `ERR_THROTTLE_CLOSED`.
+   */
+  readonly waiting?: 'finish' | 'reject';
+}
+
+const CLOSE: Known<CloseOptions> = { waiting: true };
+
+/** The parts of a `Dispatcher`, whose calls have these arguments. */
+export interface DispatcherOptions<Args extends readonly unknown[]> extends Bounds {
   readonly clock: Clock;
   readonly maxQueue: number;
   readonly timeoutMs: number;
+  readonly priorityOf: (...args: Args) => number;
+  readonly keyOf: (...args: Args) => Key;
   readonly weightOf: (key: Key) => number;
+  /** Called before a call waits. */
+  readonly onDelay: ((...args: Args) => void) | undefined;
   /** The outcome of a failed call, for a semaphore that adapts. */
   readonly outcomeOf: (error: unknown) => CallOutcome;
 }
@@ -61,12 +77,10 @@ class Idleness {
  *
  * Invariant: no more lanes and tokens are promised than calls wait.
  */
-export class Dispatcher<Job> {
+export class Dispatcher<Args extends readonly unknown[], Job extends { readonly args: Args }> {
   readonly #clock: Clock;
   readonly #work: Work<Job>;
-  readonly #maxQueue: number;
-  readonly #timeoutMs: number;
-  readonly #outcomeOf: DispatcherOptions['outcomeOf'];
+  readonly #options: DispatcherOptions<Args>;
   readonly #waiting: WaitingCalls<Job>;
   readonly #admission: Admission;
   readonly #runner: Runner<Job>;
@@ -89,17 +103,14 @@ export class Dispatcher<Job> {
   /** Called when no call waits any more. */
   onEmpty: () => void = () => undefined;
 
-  constructor(work: Work<Job>, options: DispatcherOptions) {
-    const { clock, maxQueue, timeoutMs, weightOf, outcomeOf, ...bounds } = options;
-    this.#outcomeOf = outcomeOf;
+  constructor(work: Work<Job>, options: DispatcherOptions<Args>) {
+    this.#options = options;
     this.#work = work;
-    this.#clock = clock;
-    this.#maxQueue = maxQueue;
-    this.#timeoutMs = timeoutMs;
+    this.#clock = options.clock;
     this.#runner = new Runner(work);
     this.#idleness = new Idleness(() => this.#waiting.length === 0 && this.#runner.running === 0);
-    this.#waiting = new WaitingCalls(weightOf);
-    this.#admission = new Admission(bounds, {
+    this.#waiting = new WaitingCalls(options.weightOf);
+    this.#admission = new Admission(options, {
       onReady: () => void this.#advance(),
       onFailure: (reason) => this.#failNext(reason),
     });
@@ -123,9 +134,12 @@ export class Dispatcher<Job> {
   }
 
   /** Starts a call, or lets it wait. The promise settles as the work does. */
-  submit(job: Job, priority: number, key: Key, signal: Signal | undefined): Promise<unknown> {
+  submit(job: Job): Promise<unknown> {
+    const { priorityOf, keyOf, timeoutMs } = this.#options;
     return new Promise((resolve, reject) => {
-      const call = newCall(job, signal, { resolve, reject }, this.#clock.now(), this.#timeoutMs);
+      const [priority, key] = [priorityOf(...job.args), keyOf(...job.args)];
+      const signal = this.#work.signalOf(job);
+      const call = newCall(job, signal, { resolve, reject }, this.#clock.now(), timeoutMs);
       try {
         this.#accept(call, priority, key);
       } catch (error) {
@@ -134,9 +148,15 @@ export class Dispatcher<Job> {
     });
   }
 
-  /** Refuses later calls. Waiting calls may still start. */
-  close(): void {
+  /** Refuses later calls. Resolves when earlier ones have ended. */
+  async close(options: CloseOptions = {}): Promise<void> {
+    const { waiting = 'finish' } = checkOptions(options, CLOSE);
+    if (waiting !== 'finish' && waiting !== 'reject') {
+      throw new TypeError(`waiting must be 'finish' or 'reject', got ${shown(waiting)}`);
+    }
     this.#isClosed = true;
+    if (waiting === 'reject') this.endAll(throttleClosed(), 'refused');
+    await this.drain();
   }
 
   /** Resolves when no call waits or runs. */
@@ -155,9 +175,9 @@ export class Dispatcher<Job> {
   }
 
   #checkRoom(): void {
-    if (this.#waiting.length < this.#maxQueue) return;
-    const message = `the queue is full: maxQueue is ${this.#maxQueue}`;
-    throw new RateLimitError('ERR_QUEUE_FULL', message);
+    const { maxQueue } = this.#options;
+    if (this.#waiting.length < maxQueue) return;
+    throw new RateLimitError('ERR_QUEUE_FULL', `the queue is full: maxQueue is ${maxQueue}`);
   }
 
   #accept(call: Call<Job>, priority: number, key: Key): void {
@@ -175,9 +195,10 @@ export class Dispatcher<Job> {
       return;
     }
     this.#checkRoom();
-    if (this.#timeoutMs === 0) throw timedOut(1, 0);
-    if (this.#work.onDelay !== undefined) {
-      this.#work.onDelay(call.job);
+    const { timeoutMs, onDelay } = this.#options;
+    if (timeoutMs === 0) throw timedOut(1, 0);
+    if (onDelay !== undefined) {
+      onDelay(...call.job.args);
       // The callback may have closed or filled the queue.
       this.#checkOpen();
       this.#checkRoom();
@@ -204,7 +225,7 @@ export class Dispatcher<Job> {
   async #run(call: Call<Job>, lane: Lane): Promise<void> {
     if (call.start !== undefined) this.#beginning++;
     await this.#runner.run(call, (error) => {
-      const outcome = error === undefined ? 'ok' : outcomeBy(this.#outcomeOf, error[0]);
+      const outcome = error === undefined ? 'ok' : outcomeBy(this.#options.outcomeOf, error[0]);
       this.#admission.finish(lane, outcome);
     });
     if (this.#waiting.length === 0) this.#idleness.look();
@@ -321,7 +342,7 @@ export class Dispatcher<Job> {
 
   #timeOut(call: Call<Job> | undefined): void {
     if (call === undefined) return;
-    this.#runner.end(call, timedOut(1, this.#timeoutMs), 'timedOut');
+    this.#runner.end(call, timedOut(1, this.#options.timeoutMs), 'timedOut');
   }
 
   /**

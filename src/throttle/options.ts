@@ -100,14 +100,17 @@ function checkWeights(given: Readonly<Record<string, number>>): (key: Key) => nu
 }
 
 /** Checks the options of a dispatcher. */
-export function checkBounds({
+export function checkQueue<Args extends readonly unknown[]>({
   limiter,
   semaphore,
   outcomeOf = outcomeOfError,
   maxQueue = Number.POSITIVE_INFINITY,
   timeoutMs = Number.POSITIVE_INFINITY,
   weights,
-}: QueueOptions<never> & BoundOptions): DispatcherOptions {
+  priority = 0,
+  key,
+  onDelay,
+}: QueueOptions<Args> & BoundOptions): DispatcherOptions<Args> {
   if (limiter !== undefined) checkLimiter(limiter, 'wait', 'tryConsume');
   const clock = clockOf(limiter, semaphore);
   checkOutcomeOf(outcomeOf);
@@ -116,7 +119,12 @@ export function checkBounds({
   }
   checkSpanMs('timeoutMs', timeoutMs);
   const weightOf = weights === undefined ? () => 1 : checkWeights(weights);
-  return { limiter, semaphore, clock, maxQueue, timeoutMs, weightOf, outcomeOf };
+  if (onDelay !== undefined) checkFunction('onDelay', onDelay);
+  return {
+    ...{ limiter, semaphore, clock, maxQueue, timeoutMs, weightOf, outcomeOf, onDelay },
+    priorityOf: perCall<Args, number>(priority, checkPriority),
+    keyOf: perCall<Args, Key>(key, checkKey),
+  };
 }
 
 /** The value of an option for each call. Values are checked when they are known. */
@@ -139,25 +147,4 @@ function checkKey(key: Key): Key {
 
 function checkPriority(priority: number): number {
   return checkNumber('priority', priority);
-}
-
-/** The options of a call, by its arguments. */
-export interface CallOptions<Args extends readonly unknown[]> {
-  readonly priorityOf: (...args: Args) => number;
-  readonly keyOf: (...args: Args) => Key;
-  readonly onDelay: ((...args: Args) => void) | undefined;
-}
-
-/** Checks the options of calls. */
-export function checkCalls<Args extends readonly unknown[]>({
-  priority = 0,
-  key,
-  onDelay,
-}: QueueOptions<Args>): CallOptions<Args> {
-  if (onDelay !== undefined) checkFunction('onDelay', onDelay);
-  return {
-    priorityOf: perCall<Args, number>(priority, checkPriority),
-    keyOf: perCall<Args, Key>(key, checkKey),
-    onDelay,
-  };
 }

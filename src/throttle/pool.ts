@@ -2,16 +2,8 @@ import { EventEmitter } from 'node:events';
 import { checkOptions, given, type Known } from '../known-options.ts';
 import { checkObject, shown } from '../options.ts';
 import type { Signal, ThrottleStats, Work } from './call.ts';
-import { Dispatcher } from './dispatcher.ts';
-import {
-  type BoundOptions,
-  type CallOptions,
-  checkBounds,
-  checkCalls,
-  QUEUE_OPTIONS,
-  type QueueOptions,
-} from './options.ts';
-import { type CloseOptions, close } from './throttled.ts';
+import { type CloseOptions, Dispatcher } from './dispatcher.ts';
+import { type BoundOptions, checkQueue, QUEUE_OPTIONS, type QueueOptions } from './options.ts';
 import type { TaskLimiter } from './tokens.ts';
 
 /** The methods that {@link ThrottledPool} needs of a pool. piscina and tinypool have them. */
@@ -26,7 +18,7 @@ export interface WorkerPool {
 
 /** A submitted task. */
 interface Submission<Task, Options> {
-  readonly task: Task;
+  readonly args: [task: Task];
   readonly options: Options;
 }
 
@@ -64,33 +56,30 @@ export class ThrottledPool<Pool extends WorkerPool, Task, Result, Options> {
   readonly pool: Pool;
   /** The limiter that tasks take their tokens from, if any. It may be shared with other code. */
   readonly limiter: TaskLimiter | undefined;
-  readonly #dispatcher: Dispatcher<Submission<Task, Options>>;
+  readonly #dispatcher: Dispatcher<[task: Task], Submission<Task, Options>>;
   readonly #events = new EventEmitter();
-  readonly #calls: CallOptions<[Task]>;
 
   /** Use `throttle`, which has the pool's types. @internal */
   constructor(pool: Pool, options: PoolOptions<Task>, started?: () => void) {
-    const bounds = checkBounds(checkOptions(options, QUEUE_OPTIONS));
-    this.#calls = checkCalls(options);
-    const { onDelay } = this.#calls;
+    const queue = checkQueue(checkOptions(options, QUEUE_OPTIONS));
     this.pool = pool;
-    this.limiter = bounds.limiter;
+    this.limiter = queue.limiter;
     const poolRun: (task: never, options: never) => Promise<unknown> = pool.run;
     const run = poolRun.bind(pool) as (task: Task, options: Options) => Promise<Result>;
     const work: Work<Submission<Task, Options>> = {
-      start: (one) => {
-        const result = run(one.task, one.options);
+      start({ args: [task], options }) {
+        const result = run(task, options);
         started?.();
         return result;
       },
+      signalOf: ({ options }) => signalOf(options),
       // The pool creates its own error.
-      aborted: async (one, reason) =>
-        run(one.task, { ...one.options, signal: AbortSignal.abort(reason) }),
-      ...(onDelay && { onDelay: (one) => onDelay(one.task) }),
+      aborted: async ({ args: [task], options }, reason) =>
+        run(task, { ...options, signal: AbortSignal.abort(reason) }),
     };
     const size = pool.options;
     const places = () => size.maxThreads * size.concurrentTasksPerWorker;
-    this.#dispatcher = new Dispatcher(work, { ...bounds, places });
+    this.#dispatcher = new Dispatcher(work, { ...queue, places });
     // A listener that throws must not end the dispatcher's turn.
     this.#dispatcher.onEmpty = () => queueMicrotask(() => this.#events.emit('drain'));
     this.#endWithPool();
@@ -109,14 +98,7 @@ export class ThrottledPool<Pool extends WorkerPool, Task, Result, Options> {
    * {@link close}. None of them takes a token or a permit.
    */
   run(task: Task, options = NO_OPTIONS as Options): Promise<Result> {
-    const { priorityOf, keyOf } = this.#calls;
-    try {
-      const one = { task, options };
-      const result = this.#dispatcher.submit(one, priorityOf(task), keyOf(task), signalOf(options));
-      return result as Promise<Result>;
-    } catch (error) {
-      return Promise.reject(error);
-    }
+    return this.#dispatcher.submit({ args: [task], options }) as Promise<Result>;
   }
 
   /** Adds a listener for an event. Events of the pool itself come from {@link pool}. */
@@ -159,7 +141,7 @@ export class ThrottledPool<Pool extends WorkerPool, Task, Result, Options> {
 
   /** Refuses later tasks, and closes the pool when earlier ones have ended. */
   async close(options?: CloseOptions): Promise<void> {
-    await close(this.#dispatcher, options);
+    await this.#dispatcher.close(options);
     const { pool } = this;
     await ('close' in pool && typeof pool.close === 'function' ? pool.close() : pool.destroy());
     this.#events.emit('close');

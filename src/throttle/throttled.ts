@@ -1,11 +1,10 @@
 import { checkOptions, joined, type Known } from '../known-options.ts';
-import { checkFunction, shown } from '../options.ts';
-import { checkSignal, type ThrottleStats, throttleClosed, type Work } from './call.ts';
-import { Dispatcher } from './dispatcher.ts';
+import { checkFunction } from '../options.ts';
+import { checkSignal, type ThrottleStats, type Work } from './call.ts';
+import { type CloseOptions, Dispatcher } from './dispatcher.ts';
 import {
   type BoundOptions,
-  checkBounds,
-  checkCalls,
+  checkQueue,
   type PerCall,
   perCall,
   QUEUE_OPTIONS,
@@ -21,15 +20,6 @@ export interface ThrottledOptions<Args extends readonly unknown[] = readonly unk
    * too. A function of the arguments gives each call its own signal.
    */
   readonly signal?: PerCall<Args, AbortSignal | undefined>;
-}
-
-/** Options of `close`. */
-export interface CloseOptions {
-  /**
-   * What happens to waiting calls: `'finish'`, the default, lets them start as usual; `'reject'`
-   * rejects them with `ERR_THROTTLE_CLOSED`.
-   */
-  readonly waiting?: 'finish' | 'reject';
 }
 
 /** A function whose calls start as its limits allow. Created by {@link throttled}. */
@@ -58,26 +48,11 @@ export interface Throttled<This, Args extends readonly unknown[], Result> {
 }
 
 const OPTIONS: Known<ThrottledOptions> = /* @__PURE__ */ joined(QUEUE_OPTIONS, { signal: true });
-const CLOSE: Known<CloseOptions> = { waiting: true };
 
 /** A call of a throttled function. */
 interface Invocation<This, Args> {
   readonly self: This;
   readonly args: Args;
-}
-
-/** Closes a dispatcher according to the options. */
-export function close(
-  dispatcher: Pick<Dispatcher<unknown>, 'close' | 'endAll' | 'drain'>,
-  options: CloseOptions = {},
-): Promise<void> {
-  const { waiting = 'finish' } = checkOptions(options, CLOSE);
-  if (waiting !== 'finish' && waiting !== 'reject') {
-    throw new TypeError(`waiting must be 'finish' or 'reject', got ${shown(waiting)}`);
-  }
-  dispatcher.close();
-  if (waiting === 'reject') dispatcher.endAll(throttleClosed(), 'refused');
-  return dispatcher.drain();
 }
 
 /**
@@ -110,22 +85,15 @@ export function throttled<This, Args extends readonly unknown[], Result>(
 ): Throttled<This, Args, Result> {
   checkFunction('fn', fn);
   checkOptions<ThrottledOptions<Args>>(options, OPTIONS);
-  const bounds = checkBounds(options);
-  const { priorityOf, keyOf, onDelay } = checkCalls(options);
   const signalOf = perCall<Args, AbortSignal | undefined>(options.signal, checkSignal);
   const work: Work<Invocation<This, Args>> = {
-    start: (call) => Reflect.apply(fn, call.self, call.args),
-    ...(onDelay && { onDelay: ({ args }) => onDelay(...args) }),
+    start: ({ self, args }) => Reflect.apply(fn, self, args),
+    signalOf: ({ args }) => signalOf(...args),
   };
-  const dispatcher = new Dispatcher(work, bounds);
+  const dispatcher = new Dispatcher(work, checkQueue(options));
 
   function throttledFn(this: This, ...args: Args): Promise<unknown> {
-    try {
-      const call = { self: this, args };
-      return dispatcher.submit(call, priorityOf(...args), keyOf(...args), signalOf(...args));
-    } catch (error) {
-      return Promise.reject(error);
-    }
+    return dispatcher.submit({ self: this, args });
   }
   const members = {
     name: { value: fn.name },
@@ -133,7 +101,7 @@ export function throttled<This, Args extends readonly unknown[], Result>(
     oldestMs: { get: () => dispatcher.oldestMs },
     stats: { value: () => dispatcher.stats() },
     drain: { value: () => dispatcher.drain() },
-    close: { value: async (closing?: CloseOptions) => close(dispatcher, closing) },
+    close: { value: (closing?: CloseOptions) => dispatcher.close(closing) },
   };
   return Object.defineProperties(throttledFn, members) as Throttled<This, Args, Result>;
 }
