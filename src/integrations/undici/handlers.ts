@@ -3,58 +3,36 @@ import type { Turn } from '../outgoing/turns.ts';
 
 /** An undici handler. */
 export type Handler = Parameters<Dispatcher['dispatch']>[1];
-type Modern = Required<Dispatcher.DispatchHandler>;
-/** Methods that undici calls on some handlers but does not declare. */
-interface Undeclared {
-  onRequestSent?(): void;
-  onResponseStarted?(): void;
-}
 
 /** Whether the handler has the methods of undici 7 and 8, rather than undici 6. */
 function isModern(handler: Handler): boolean {
   return typeof handler.onRequestStart === 'function';
 }
 
-/**
- * Wraps the handler of a request that starts: its `pending` can abort it from now on, and its turn
- * hears of the response and of the end, which may come more than once.
- */
-export function watched(handler: Handler, pending: Pending, turn: Turn): Handler {
-  return isModern(handler) ? modern(handler, pending, turn) : legacy(handler, pending, turn);
+/** Methods that undici calls on handlers, some of which it does not declare. */
+const OF_ALL = ['onBodySent', 'onRequestSent', 'onResponseStarted'];
+const OF_MODERN = ['onResponseData', ...OF_ALL];
+const OF_LEGACY = ['onData', ...OF_ALL];
+/** What undici 6 takes for a request to pause the body if it is not true. */
+const UNPAUSED = ['onHeaders', 'onData'];
+
+type Methods = Readonly<Record<string, (...args: never[]) => unknown>>;
+
+/** A handler that calls its own methods first, and then those of another, which may lack some. */
+function before(handler: Handler, own: Handler, others: readonly string[]): Handler {
+  const [first, then] = [own as Methods, handler as Methods];
+  const methodOf =
+    (name: string) =>
+    (...args: never[]) => {
+      first[name]?.(...args);
+      return then[name]?.(...args) ?? (UNPAUSED.includes(name) || undefined);
+    };
+  const names = [...Object.keys(own), ...others];
+  return Object.fromEntries(names.map((name) => [name, methodOf(name)])) as Handler;
 }
 
 function text(value: string | readonly string[] | undefined): string | undefined {
   return typeof value === 'object' ? value[0] : value;
-}
-
-function modern(handler: Handler & Undeclared, pending: Pending, turn: Turn): Handler & Undeclared {
-  return {
-    onRequestStart(controller, context) {
-      pending.started((reason) => controller.abort(reason));
-      handler.onRequestStart?.(controller, context);
-    },
-    onRequestUpgrade(controller, status, headers, socket) {
-      socket.once('close', () => turn.ended());
-      handler.onRequestUpgrade?.(controller, status, headers, socket);
-    },
-    onResponseStart(controller, status, headers, message) {
-      const { 'retry-after': retryAfter, date } = headers;
-      turn.answered({ status, retryAfter: text(retryAfter), date: text(date) });
-      handler.onResponseStart?.(controller, status, headers, message);
-    },
-    onResponseData: (controller, chunk) => handler.onResponseData?.(controller, chunk),
-    onResponseEnd(controller, trailers) {
-      turn.ended();
-      handler.onResponseEnd?.(controller, trailers);
-    },
-    onResponseError(controller, error) {
-      turn.ended([error]);
-      handler.onResponseError?.(controller, error);
-    },
-    onBodySent: (size, total) => handler.onBodySent?.(size, total),
-    onRequestSent: () => handler.onRequestSent?.(),
-    onResponseStarted: () => handler.onResponseStarted?.(),
-  } satisfies Partial<Modern> & Undeclared;
 }
 
 /** Reads a field from alternating names and values. */
@@ -63,34 +41,36 @@ function field(headers: readonly Buffer[], name: string): string | undefined {
   return at < 0 ? undefined : `${headers[at + 1]}`;
 }
 
-function legacy(handler: Handler & Undeclared, pending: Pending, turn: Turn): Handler & Undeclared {
-  return {
-    onConnect(abort: (reason?: Error) => void, ...context: []) {
-      pending.started(abort);
-      handler.onConnect?.(abort, ...context);
-    },
-    onUpgrade(status, headers, socket) {
-      socket.once('close', () => turn.ended());
-      handler.onUpgrade?.(status, headers, socket);
-    },
-    onResponseStarted: () => handler.onResponseStarted?.(),
-    onHeaders(status, headers, resume, message) {
+/**
+ * Wraps the handler of a request that starts: its `pending` can abort it from now on, and its turn
+ * hears of the response and of the end, which may come more than once.
+ */
+export function watched(handler: Handler, pending: Pending, turn: Turn): Handler {
+  const ended = () => turn.ended();
+  if (isModern(handler)) {
+    const modern: Dispatcher.DispatchHandler = {
+      onRequestStart: (controller) => pending.started((reason) => controller.abort(reason)),
+      onRequestUpgrade: (_controller, _status, _headers, socket) => socket.once('close', ended),
+      onResponseStart(_controller, status, { 'retry-after': retryAfter, date }) {
+        turn.answered({ status, retryAfter: text(retryAfter), date: text(date) });
+      },
+      onResponseEnd: ended,
+      onResponseError: (_controller, error) => turn.ended([error]),
+    };
+    return before(handler, modern, OF_MODERN);
+  }
+  const legacy: Handler = {
+    onConnect: (abort: (reason?: Error) => void) => pending.started(abort),
+    onUpgrade: (_status, _headers, socket) => socket.once('close', ended),
+    onHeaders(status, headers) {
       const answer = { retryAfter: field(headers, 'retry-after'), date: field(headers, 'date') };
       turn.answered({ status, ...answer });
-      return handler.onHeaders?.(status, headers, resume, message) ?? true;
+      return true;
     },
-    onData: (chunk) => handler.onData?.(chunk) ?? true,
-    onComplete(trailers) {
-      turn.ended();
-      handler.onComplete?.(trailers);
-    },
-    onError(error) {
-      turn.ended([error]);
-      handler.onError?.(error);
-    },
-    onBodySent: (size, total) => handler.onBodySent?.(size, total),
-    onRequestSent: () => handler.onRequestSent?.(),
+    onComplete: ended,
+    onError: (error) => turn.ended([error]),
   };
+  return before(handler, legacy, OF_LEGACY);
 }
 
 type Body = Dispatcher.DispatchOptions['body'];
