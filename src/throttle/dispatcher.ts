@@ -51,26 +51,6 @@ export interface DispatcherOptions<Args extends readonly unknown[]> extends Boun
 /** Plans a look, which keeps the event loop alive; undefined cancels it. */
 type Plan = (atUs: number | undefined) => void;
 
-/** Lets callers wait until there is nothing to do. */
-class Idleness {
-  readonly #isIdle: () => boolean;
-  #callers: (() => void)[] = [];
-
-  constructor(isIdle: () => boolean) {
-    this.#isIdle = isIdle;
-  }
-
-  async reached(): Promise<void> {
-    if (!this.#isIdle()) await new Promise<void>((resolve) => this.#callers.push(resolve));
-  }
-
-  /** Resolves the callers if nothing is left to do. Call this when work has ended. */
-  look(): void {
-    if (!this.#isIdle()) return;
-    for (const resolve of this.#callers.splice(0)) resolve();
-  }
-}
-
 /**
  * Starts calls in the order of a fair queue, as an {@link Admission} allows. All waiting calls
  * share one sleeper, and all that are due start together.
@@ -90,7 +70,8 @@ export class Dispatcher<Args extends readonly unknown[], Job extends { readonly 
   readonly #planLate: Plan;
   /** Stops listening to changes of the limit. */
   #unwatch: (() => void) | undefined;
-  readonly #idleness: Idleness;
+  /** Callers that wait until there is nothing to do. */
+  #draining: (() => void)[] = [];
   /** The deadline for the latest promised token. */
   #neededUs = Number.POSITIVE_INFINITY;
   #isClosed = false;
@@ -108,7 +89,6 @@ export class Dispatcher<Args extends readonly unknown[], Job extends { readonly 
     this.#work = work;
     this.#clock = options.clock;
     this.#runner = new Runner(work);
-    this.#idleness = new Idleness(() => this.#waiting.length === 0 && this.#runner.running === 0);
     this.#waiting = new WaitingCalls(options.weightOf);
     this.#admission = new Admission(options, {
       onReady: () => void this.#advance(),
@@ -161,7 +141,16 @@ export class Dispatcher<Args extends readonly unknown[], Job extends { readonly 
 
   /** Resolves when no call waits or runs. */
   async drain(): Promise<void> {
-    await this.#idleness.reached();
+    if (this.#isIdle) return;
+    await new Promise<void>((resolve) => this.#draining.push(resolve));
+  }
+
+  get #isIdle(): boolean {
+    return this.#waiting.length === 0 && this.#runner.running === 0;
+  }
+
+  #drained(): void {
+    if (this.#isIdle) for (const resolve of this.#draining.splice(0)) resolve();
   }
 
   /** Ends all waits: as an abort with this reason does, or with an error. */
@@ -228,7 +217,7 @@ export class Dispatcher<Args extends readonly unknown[], Job extends { readonly 
       const outcome = error === undefined ? 'ok' : outcomeBy(this.#options.outcomeOf, error[0]);
       this.#admission.finish(lane, outcome);
     });
-    if (this.#waiting.length === 0) this.#idleness.look();
+    if (this.#waiting.length === 0) this.#drained();
     else if (!this.#hasMore) this.#advance();
   }
 
@@ -360,7 +349,7 @@ export class Dispatcher<Args extends readonly unknown[], Job extends { readonly 
     if (length > 0) return;
     this.#unwatch?.();
     this.#unwatch = undefined;
-    this.#idleness.look();
+    this.#drained();
     if (this.#hasWaited) this.onEmpty();
     this.#hasWaited = false;
   }

@@ -1,5 +1,5 @@
 import type { Key } from '../../kernel/keyed/hash.ts';
-import { checkOptions, type Known } from '../../known-options.ts';
+import { checkOptions, given, type Known } from '../../known-options.ts';
 import type { CallOutcome } from '../../limiters/adaptation.ts';
 import { type HeaderOptions, rateLimitHeaders } from '../../limiters/headers.ts';
 import type { Decision } from '../../limiters/state.ts';
@@ -165,19 +165,19 @@ function takingBy<Request>(
       return () => takeFrom(chosen, n);
     };
   }
-  const given = checkLimiter(limiter, 'be a limiter or a function');
-  if (!isKeyed(given)) {
+  const known = checkLimiter(limiter, 'be a limiter or a function');
+  if (!isKeyed(known)) {
     refuseKey(ownKey, 'the limiter has no keys');
     return (request) => {
       const n = costOf(request);
-      return () => takeFrom(given, n);
+      return () => takeFrom(known, n);
     };
   }
   const keyOf = ownKey ?? defaultKey;
   return (request) => {
     const key = checkKey(keyOf(request));
     const n = costOf(request);
-    return () => given.decide(key, n);
+    return () => known.decide(key, n);
   };
 }
 
@@ -188,17 +188,16 @@ function countOf(limiter: object): number | undefined {
   return limit === undefined ? undefined : 1;
 }
 
+const HEADER_OPTIONS: Known<HeaderOptions> = { policy: true, windowMs: true };
+
 /** Lets `rateLimitHeaders` check these options before tokens are taken. */
 function checkPolicy(limiter: object, { policy, windowMs }: HeaderOptions): void {
-  const given = {
-    ...(policy !== undefined && { policy }),
-    ...(windowMs !== undefined && { windowMs }),
-  };
+  const names = given({ policy, windowMs } as HeaderOptions, HEADER_OPTIONS);
   const state = { limit: 1, remaining: 1, retryAfterMs: 0, resetMs: 0, nextTokenMs: 0 };
   const several = [policy, windowMs].find((each) => Array.isArray(each)) as unknown[] | undefined;
   const count = countOf(limiter) ?? several?.length ?? 1;
   const limits = count === 1 ? undefined : Array.from({ length: count }, () => state);
-  rateLimitHeaders({ ...state, allowed: true, ...(limits && { limits }) }, given);
+  rateLimitHeaders({ ...state, allowed: true, ...(limits && { limits }) }, names);
 }
 
 /** @throws TypeError, RangeError for an invalid option. */
@@ -207,22 +206,16 @@ export function checkRequestLimit<Request>(
   defaultKey: (request: Request) => Key,
 ): RequestLimits<Request> {
   checkOptions<object>(options, REQUEST_LIMIT_OPTIONS as Known<object>);
-  const given: Partial<Record<(typeof FUNCTIONS)[number], unknown>> = options;
+  const functions: Partial<Record<(typeof FUNCTIONS)[number], unknown>> = options;
   for (const name of FUNCTIONS) {
-    if (given[name] !== undefined) checkFunction(name, given[name]);
+    if (functions[name] !== undefined) checkFunction(name, functions[name]);
   }
-  // Read by name: options may be inherited, or getters of a class.
-  const { fail = 'closed', outcomeOf = (_, status) => outcomeOfResponse(status) } = options;
-  const { limiter, skip, onLimit, onError, policy, windowMs } = options;
+  const { outcomeOf = (_, status) => outcomeOfResponse(status), fail = 'closed' } = options;
   const taking = takingBy(options, defaultKey);
-  checkPolicy(limiter, options);
+  checkPolicy(options.limiter, options);
   return {
-    limiter,
-    ...(skip && { skip }),
-    ...(onLimit && { onLimit }),
-    ...(onError && { onError }),
-    ...(policy !== undefined && { policy }),
-    ...(windowMs !== undefined && { windowMs }),
+    ...given(options, REQUEST_LIMIT_OPTIONS as Known<RequestLimitOptions<Request>>),
+    limiter: options.limiter,
     taking,
     outcomeOf,
     fail: checkChoice('fail', fail, ['open', 'closed']),

@@ -1,5 +1,5 @@
 import { type Attributes, type Context, diag, type SpanKind } from '@opentelemetry/api';
-import { checkOptions, type Known } from '../../known-options.ts';
+import { checkOptions, given, type Known } from '../../known-options.ts';
 import { scheduleOf } from '../../limiters/limit.ts';
 import type { LimiterHandle } from '../../limiters/opening.ts';
 import type { KernelName } from '../../memory/handle.ts';
@@ -138,10 +138,7 @@ interface CheckedChange {
 export function checkChange(change: SamplerChange, inForce: SpanLimit | undefined): CheckedChange {
   const { rate, burst, minimum, minimumBurst } = checkOptions(change, CHANGE, 'change');
   if (burst !== undefined) checkNumber('burst', burst, BURST);
-  const limit = {
-    ...(rate === undefined ? {} : { rate }),
-    ...(burst === undefined ? {} : { burst }),
-  };
+  const limit = given({ rate, burst } as SpanLimit, { rate: true, burst: true });
   if (minimum === undefined && minimumBurst === undefined) return { limit, minimum: inForce };
   if (inForce === undefined) {
     throw new TypeError('minimum must be omitted: the sampler was created without one');

@@ -7,6 +7,7 @@ import {
   openArrivals,
   openArrivalsCell,
 } from '../../kernel/arrivals/host.ts';
+import { given } from '../../known-options.ts';
 import { TokenBucket } from '../../limiters/token-bucket.ts';
 import { type CellPlace, nonceOf } from '../../memory/cell.ts';
 import { readFields } from '../../memory/handle.ts';
@@ -136,15 +137,13 @@ export class SharedSampling {
     const smoothingMs = checkSmoothing(smoothing);
     const limit = { rate, burst: burstOf(rate, options.burst) };
     const minimum = minimumOf(options);
-    const chosen = {
-      ...(clock === undefined ? {} : { clock }),
-      ...(kernel === undefined ? {} : { kernel }),
-    };
+    const where = { clock, kernel } as Pick<SamplerOptions, 'clock' | 'kernel'>;
+    const chosen = given(where, { clock: true, kernel: true });
     const bucket = TokenBucket.create({ ...limit, ...chosen, region });
     const cell = createArrivalsCell({ originUs: bucket.clock.now(), smoothingMs }, region);
-    const given = options.region === undefined ? chosen : { ...chosen, region };
+    const shared = options.region === undefined ? chosen : { ...chosen, region };
     const arrivals = openArrivals(cell, kernel);
-    const minima = minimum && Minima.create(minimum, limit, given, reportUs(arrivals));
+    const minima = minimum && Minima.create(minimum, limit, shared, reportUs(arrivals));
     return new SharedSampling(bucket, arrivals, cell, minima, policy);
   }
 
