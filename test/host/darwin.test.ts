@@ -4,7 +4,7 @@ import koffi from 'koffi';
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
 import { linux } from '../../src/host/platform.ts';
 import { DarwinKoffi } from '../support/darwin.ts';
-import { hostError, hostPath } from '../support/host.ts';
+import { expectRefused, hostError, hostPath } from '../support/host.ts';
 import { plant, plantFfi, plantKoffi } from '../support/plant.ts';
 
 // The next file may run in the same process, and must not get these imports.
@@ -140,12 +140,7 @@ test('a full disk is an error of its name', async () => {
   simulated.allocationError = constants.errno.ENOSPC;
   const host = await import('../../src/host.ts');
   const path = hostPath();
-  expect(() => host.HostRegion.open({ path, bytes: 65_536 })).toThrow(
-    expect.objectContaining({
-      code: 'ERR_HOST_FULL',
-      message: `${path} cannot get 65536 bytes: ENOSPC`,
-    }),
-  );
+  expectRefused(host, path, 'ERR_HOST_FULL', `${path} cannot get 1048576 bytes: ENOSPC`);
 });
 
 test('a file that cannot grow has the number of that error', async () => {
@@ -175,18 +170,14 @@ test('a Mac must tell when it was started', async () => {
   const simulated = mac();
   simulated.boot = 'none';
   const other = await import('../../src/host.ts');
-  expect(() => other.HostRegion.open({ path: hostPath() })).toThrow(
-    unsupported('kern.bootsessionuuid holds no id'),
-  );
+  expectRefused(other, hostPath(), 'ERR_HOST_UNSUPPORTED', 'kern.bootsessionuuid holds no id');
   vi.resetModules();
   simulated.hidesBoot = true;
   const hidden = await import('../../src/host.ts');
-  expect(() => hidden.HostRegion.open({ path: hostPath() })).toThrow(
-    unsupported(
-      'zerotime/host cannot read kern.bootsessionuuid: sysctlbyname failed with error ' +
-        constants.errno.ENOENT,
-    ),
-  );
+  const message =
+    'zerotime/host cannot read kern.bootsessionuuid: sysctlbyname failed with error ' +
+    constants.errno.ENOENT;
+  expectRefused(hidden, hostPath(), 'ERR_HOST_UNSUPPORTED', message);
 });
 
 test('node:ffi is refused, and not taken by itself', async () => {

@@ -67,39 +67,23 @@ describe('a region in a file', () => {
   });
 });
 
+/** Makes something else in place of the file. */
+const replaced = (make: (path: string) => unknown) => (path: string) => {
+  rmSync(path);
+  make(path);
+};
+const makePipe = (path: string) => execFileSync('mkfifo', [path]);
+const linkRegion = (path: string) => symlinkSync(closedRegion(), path);
+
 /** Writes a number of the header. */
 const header = (at: number, value: ArrayLike<number> & ArrayBufferView) => (path: string) =>
   overwrite(path, at, new Uint8Array(value.buffer));
 
 describe('opening fails, with a code and what to do, if the file', () => {
   test.each<[what: string, change: (path: string) => void, code: string, message: string]>([
-    [
-      'is a folder',
-      (path) => {
-        rmSync(path);
-        mkdirSync(path);
-      },
-      'ERR_HOST_DENIED',
-      ' is a folder',
-    ],
-    [
-      'is a pipe',
-      (path) => {
-        rmSync(path);
-        execFileSync('mkfifo', [path]);
-      },
-      'ERR_HOST_DENIED',
-      ' is not a regular file',
-    ],
-    [
-      'is a symbolic link',
-      (path) => {
-        rmSync(path);
-        symlinkSync(closedRegion(), path);
-      },
-      'ERR_HOST_DENIED',
-      ' is a symbolic link',
-    ],
+    ['is a folder', replaced(mkdirSync), 'ERR_HOST_DENIED', ' is a folder'],
+    ['is a pipe', replaced(makePipe), 'ERR_HOST_DENIED', ' is not a regular file'],
+    ['is a symbolic link', replaced(linkRegion), 'ERR_HOST_DENIED', ' is a symbolic link'],
     [
       'was cut',
       (path) => truncateSync(path, 65_536),

@@ -10,7 +10,7 @@ import { isMeasured } from '../../src/integrations/metrics/readings.ts';
 import { FleetBucket } from '../../src/integrations/redis.ts';
 import { PROCESS, PROCESS_BYTES, REGION } from '../../src/memory/layout.ts';
 import { namesIn } from '../../src/memory/names.ts';
-import { type Fs, hostError, hostPath, hostRegion, withFs, withLibc } from '../support/host.ts';
+import { expectRefused, type Fs, hostPath, hostRegion, withFs, withLibc } from '../support/host.ts';
 
 /** Makes `openSync` fail; each call takes the next code, and the last one stays. */
 function failing(codes: string[]) {
@@ -42,7 +42,7 @@ describe('a file that cannot be opened', () => {
   ])('because of %s is %s', async (cause, code, message) => {
     const path = hostPath();
     const host = await withFs(failing([cause]));
-    expect(() => host.HostRegion.open({ path })).toThrow(hostError(code, `${path} ${message}`));
+    expectRefused(host, path, code, `${path} ${message}`);
   });
 
   test('is opened once another process has created it', async () => {
@@ -58,8 +58,7 @@ describe('a file that cannot be opened', () => {
     const path = hostPath();
     const codes = Array.from({ length: 1000 }, (_, i) => (i % 2 === 0 ? 'ENOENT' : 'EEXIST'));
     const host = await withFs(failing(codes));
-    const message = `${path} cannot be opened: EEXIST`;
-    expect(() => host.HostRegion.open({ path })).toThrow(hostError('ERR_HOST_DENIED', message));
+    expectRefused(host, path, 'ERR_HOST_DENIED', `${path} cannot be opened: EEXIST`);
     expect(codes).toHaveLength(800);
   });
 });
@@ -76,8 +75,7 @@ describe('opening fails', () => {
     }));
     const open = openSync(path, 'w');
     closeSync(open);
-    const message = `${path} is replaced each time it is opened`;
-    expect(() => host.HostRegion.open({ path })).toThrow(hostError('ERR_REGION_INVALID', message));
+    expectRefused(host, path, 'ERR_REGION_INVALID', `${path} is replaced each time it is opened`);
     const next = openSync(path, 'r');
     closeSync(next);
     expect(next).toBe(open);
@@ -101,10 +99,7 @@ describe('opening fails', () => {
   test('if the file cannot be mapped', async () => {
     const path = hostPath();
     const host = await withLibc(() => ({ map: () => false }));
-    const message = `${path} cannot be mapped`;
-    expect(() => host.HostRegion.open({ path })).toThrow(
-      hostError('ERR_HOST_UNSUPPORTED', message),
-    );
+    expectRefused(host, path, 'ERR_HOST_UNSUPPORTED', `${path} cannot be mapped`);
   });
 
   test('without WebAssembly', async () => {
@@ -112,9 +107,7 @@ describe('opening fails', () => {
     vi.resetModules();
     const host = await import('../../src/host.ts');
     const message = 'zerotime/host needs WebAssembly and address space for its memory';
-    expect(() => host.HostRegion.open({ path: hostPath() })).toThrow(
-      hostError('ERR_HOST_UNSUPPORTED', message),
-    );
+    expectRefused(host, hostPath(), 'ERR_HOST_UNSUPPORTED', message);
   });
 
   test('if a process that creates the region stands still', async () => {
@@ -135,7 +128,7 @@ describe('opening fails', () => {
       },
     }));
     const message = `${path} is being created or removed by a process that stands still`;
-    expect(() => host.HostRegion.open({ path })).toThrow(hostError('ERR_HOST_BUSY', message));
+    expectRefused(host, path, 'ERR_HOST_BUSY', message);
     expect(waits).toEqual([1, 1, 1, 1, 1]);
     expect(existsSync(path)).toBe(true); // it is the other process's now
   });
@@ -152,9 +145,7 @@ describe('opening fails', () => {
       },
     }));
     const message = 'the region is open in 255 processes and threads, the maximum';
-    expect(() => host.HostRegion.open({ path: hostPath() })).toThrow(
-      hostError('ERR_HOST_BUSY', message),
-    );
+    expectRefused(host, hostPath(), 'ERR_HOST_BUSY', message);
   });
 });
 
@@ -172,13 +163,9 @@ describe('a machine', () => {
       }),
     );
     const path = hostPath();
-    expect(() => hidden.HostRegion.open({ path })).toThrow(
-      hostError('ERR_HOST_UNSUPPORTED', `zerotime/host cannot read ${BOOT}`),
-    );
+    expectRefused(hidden, path, 'ERR_HOST_UNSUPPORTED', `zerotime/host cannot read ${BOOT}`);
     const other = await withFs(reading(() => 'none\n'));
-    expect(() => other.HostRegion.open({ path })).toThrow(
-      hostError('ERR_HOST_UNSUPPORTED', `${BOOT} holds no id`),
-    );
+    expectRefused(other, path, 'ERR_HOST_UNSUPPORTED', `${BOOT} holds no id`);
   });
 
   test.each([

@@ -8,6 +8,7 @@ import {
   TokenBucket,
 } from '../../src/index.ts';
 import { Api, CLIENTS } from '../support/api.ts';
+import { bucketOf } from '../support/manual-bucket.ts';
 import { settled, until } from '../support/settled.ts';
 import { watched } from '../support/watched.ts';
 
@@ -27,9 +28,10 @@ describe.each(CLIENTS)('$name', ({ client }) => {
     ['503 alone', 503, {}, 0],
     ['200 and seconds', 200, { 'retry-after': '2' }, 0],
   ] as const)('holds up an origin after %s, over all threads', async (_, status, headers, ms) => {
-    const api = await Api.start((_, response) => response.writeHead(status, headers).end());
+    const { api, clock } = await Api.clocked((_, response) =>
+      response.writeHead(status, headers).end(),
+    );
     const other = await Api.start((_, response) => response.end());
-    const clock = ManualClock.create();
     const limiter = KeyedTokenBucket.create({ rate: 1000, burst: 2, capacity: 10, clock });
     const send = client({ limiter, retryAfterMs: 700, maxRetryAfterMs: 9000 });
     expect((await send(api.url)).status).toBe(status);
@@ -50,8 +52,9 @@ describe.each(CLIENTS)('$name', ({ client }) => {
 
   test('an answer holds up an origin that nothing else limits', async () => {
     const headers = { 'retry-after': '2' };
-    const api = await Api.start((_, response) => response.writeHead(429, headers).end());
-    const clock = ManualClock.create();
+    const { api, clock } = await Api.clocked((_, response) =>
+      response.writeHead(429, headers).end(),
+    );
     const unlimited = { rate: Number.POSITIVE_INFINITY, burst: 1 };
     const table = { capacity: 10, clock };
     for (const limiter of [
@@ -76,8 +79,7 @@ describe.each(CLIENTS)('$name', ({ client }) => {
     const headers = { 'retry-after': '2' };
     const api = await Api.start((_, response) => response.writeHead(429, headers).end());
     const other = await Api.start((_, response) => response.end());
-    const clock = ManualClock.create();
-    const limiter = TokenBucket.create({ rate: 1000, burst: 10, clock });
+    const { clock, limiter } = bucketOf(1000, 10);
     for (const key of [undefined, 'origin'] as const) {
       const send = client({ limiter, ...(key && { key }) });
       const sent = api.paths.length;
@@ -119,9 +121,8 @@ describe.each(CLIENTS)('$name', ({ client }) => {
   });
 
   test('a permit that comes after the key is held up goes back', async () => {
-    const api = await Api.start();
+    const { api, clock } = await Api.clocked();
     const other = await Api.start((_, response) => response.end('ok'));
-    const clock = ManualClock.create();
     const semaphore = Semaphore.create({ permits: 1, clock });
     const limiter = KeyedTokenBucket.create({ rate: 1000, burst: 9, capacity: 10, clock });
     const send = client({ limiter, semaphore });
@@ -144,9 +145,8 @@ describe.each(CLIENTS)('$name', ({ client }) => {
   test.each([true, false])(
     'a block while the token is almost due holds no permit, with catchUp: %s',
     async (catchUp) => {
-      const api = await Api.start((_, response) => response.end());
+      const { api, clock } = await Api.clocked((_, response) => response.end());
       const other = await Api.start((_, response) => response.end());
-      const clock = ManualClock.create();
       const semaphore = Semaphore.create({ permits: 1, clock });
       const limiter = KeyedFixedWindow.create({ limit: 1, intervalMs: 40, capacity: 10, clock });
       const send = client({ limiter, semaphore, catchUp });
@@ -173,8 +173,7 @@ describe.each(CLIENTS)('$name', ({ client }) => {
 
   // docs/outgoing.md: "With a keyed limiter, each thread may also start one more request"
   test('a block lets one request start whose token is almost due', async () => {
-    const api = await Api.start((_, response) => response.end());
-    const clock = ManualClock.create();
+    const { api, clock } = await Api.clocked((_, response) => response.end());
     const limiter = KeyedTokenBucket.create({ rate: 25, burst: 1, capacity: 10, clock });
     const send = client({ limiter });
     const { origin } = new URL(api.url);
@@ -195,8 +194,7 @@ describe.each(CLIENTS)('$name', ({ client }) => {
   });
 
   test('a raised limit and a reset key are noticed within a second', async () => {
-    const api = await Api.start((_, response) => response.end());
-    const clock = ManualClock.create();
+    const { api, clock } = await Api.clocked((_, response) => response.end());
     const bucket = TokenBucket.create({ rate: NEVER, burst: 1, initial: 0, clock });
     const keyed = KeyedTokenBucket.create({ rate: NEVER, burst: 1, capacity: 10, clock });
     const { origin } = new URL(api.url);
@@ -218,8 +216,7 @@ describe.each(CLIENTS)('$name', ({ client }) => {
       [true, 2],
       [false, 2.75],
     ] as const) {
-      const clock = ManualClock.create();
-      const limiter = TokenBucket.create({ rate: 1000, burst: 1, initial: 0, clock });
+      const { clock, limiter } = bucketOf(1000, 1, 0);
       const send = client({ limiter, catchUp });
       const replies = [send(api.url), send(api.url)];
       const sent = api.paths.length;
@@ -235,8 +232,7 @@ describe.each(CLIENTS)('$name', ({ client }) => {
   });
 
   test.each([true, false])('waits while a limiter is paused, with catchUp: %s', async (catchUp) => {
-    const api = await Api.start((_, response) => response.end());
-    const clock = ManualClock.create();
+    const { api, clock } = await Api.clocked((_, response) => response.end());
     const limiter = TokenBucket.create({ rate: 0, burst: 1, initial: 0, clock });
     const reply = client({ limiter, catchUp })(api.url);
     await settled();

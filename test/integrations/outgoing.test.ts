@@ -11,6 +11,7 @@ import {
   TokenBucket,
 } from '../../src/index.ts';
 import { Api, CLIENTS, reasonOf } from '../support/api.ts';
+import { bucketOf } from '../support/manual-bucket.ts';
 import { settled, until } from '../support/settled.ts';
 import { watched } from '../support/watched.ts';
 
@@ -18,8 +19,7 @@ const TIMEOUT = { code: 'ERR_RATE_LIMIT_TIMEOUT' };
 
 describe.each(CLIENTS)('$name', ({ client }) => {
   test('sends the burst at once, and others when their tokens are due, in order', async () => {
-    const api = await Api.start((_, response) => response.end('ok'));
-    const clock = ManualClock.create();
+    const { api, clock } = await Api.clocked((_, response) => response.end('ok'));
     const send = client({ limiter: TokenBucket.create({ rate: 10, burst: 2, clock }) });
     const paths = ['1', '2', '3', '4', '5'];
     const replies = paths.map((path) => send(api.url + path));
@@ -38,8 +38,7 @@ describe.each(CLIENTS)('$name', ({ client }) => {
   });
 
   test('waits for each kind of limiter', async () => {
-    const api = await Api.start((_, response) => response.end());
-    const clock = ManualClock.create();
+    const { api, clock } = await Api.clocked((_, response) => response.end());
     for (const limiter of [
       FixedWindow.create({ limit: 1, intervalMs: 500, clock }),
       SlidingLog.create({ limit: 1, intervalMs: 500, clock }),
@@ -62,8 +61,7 @@ describe.each(CLIENTS)('$name', ({ client }) => {
   });
 
   test('a request that comes later does not overtake one that waits', async () => {
-    const api = await Api.start((_, response) => response.end());
-    const clock = ManualClock.create();
+    const { api, clock } = await Api.clocked((_, response) => response.end());
     const limiter = FixedWindow.create({ limit: 1, intervalMs: 500, clock });
     const send = client({ limiter });
     await send(`${api.url}1`);
@@ -101,8 +99,7 @@ describe.each(CLIENTS)('$name', ({ client }) => {
 
   test('refuses at once requests that cannot start in time, and the rest at their deadlines', async () => {
     const api = await Api.start((_, response) => response.end());
-    const clock = ManualClock.create();
-    const limiter = TokenBucket.create({ rate: 1, burst: 1, clock });
+    const { clock, limiter } = bucketOf(1, 1);
     const send = client({ limiter, timeoutMs: 1500, maxWaiting: 3 });
     await send(api.url);
     const [second, third, fourth] = [1, 2, 3].map((n) => watched(send(api.url + n)));
@@ -213,9 +210,8 @@ describe.each(CLIENTS)('$name', ({ client }) => {
 
   test('takes no token without a permit, and keeps no permit without a token', async () => {
     const api = await Api.start((_, response) => response.end());
-    const clock = ManualClock.create();
+    const { clock, limiter } = bucketOf(NEVER, 1);
     const semaphore = Semaphore.create({ permits: 1, clock });
-    const limiter = TokenBucket.create({ rate: NEVER, burst: 1, clock });
     const send = client({ limiter, semaphore, timeoutMs: 50 });
 
     const permit = await semaphore.acquire();
@@ -235,8 +231,7 @@ describe.each(CLIENTS)('$name', ({ client }) => {
   });
 
   test('holds no permit while it waits for tokens, near, far or paused', async () => {
-    const api = await Api.start((_, response) => response.end());
-    const clock = ManualClock.create();
+    const { api, clock } = await Api.clocked((_, response) => response.end());
     const semaphore = Semaphore.create({ permits: 1, clock });
     const limiter = TokenBucket.create({ rate: 5, burst: 1, initial: 0, clock });
     const send = client({ limiter, semaphore });
@@ -258,8 +253,7 @@ describe.each(CLIENTS)('$name', ({ client }) => {
   });
 
   test('starts in turn though others always want permits and tokens', async () => {
-    const api = await Api.start((_, response) => response.end());
-    const clock = ManualClock.create();
+    const { api, clock } = await Api.clocked((_, response) => response.end());
     const semaphore = Semaphore.create({ permits: 1, clock });
     const limiter = TokenBucket.create({ rate: 100, burst: 1, initial: 0, clock });
     const end = new AbortController();
@@ -284,8 +278,7 @@ describe.each(CLIENTS)('$name', ({ client }) => {
   });
 
   test('an abort takes nothing, wherever the request waits, and the others keep their places', async () => {
-    const api = await Api.start((_, response) => response.end());
-    const clock = ManualClock.create();
+    const { api, clock } = await Api.clocked((_, response) => response.end());
     const semaphore = Semaphore.create({ permits: 5, clock });
     const limiter = TokenBucket.create({ rate: 100, burst: 1, initial: 0, clock });
     const send = client({ limiter, semaphore });

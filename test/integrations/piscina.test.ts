@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
 import { throttle } from '../../src/integrations/piscina.ts';
 import { checkGuarantee } from '../../src/load/judge/guarantee.ts';
+import { ABORTED, meeting, type Scene, throttledScene } from '../support/pools.ts';
 import { Random, SEED } from '../support/random.ts';
 import { until } from '../support/settled.ts';
-import { ABORTED, meeting, type Scene, throttledScene } from '../support/throttled.ts';
-import type { Started } from '../workers/throttled-task.ts';
+import type { PoolAnswer } from '../workers/pool-task.ts';
 
 const NOTHING = { does: 'nothing' } as const;
 
@@ -28,7 +28,7 @@ async function finish(scene: Scene): Promise<void> {
   }
 }
 
-function guaranteeOf(started: readonly Started[], rate: number, burst: number) {
+function guaranteeOf(started: readonly PoolAnswer[], rate: number, burst: number) {
   const instants = Float64Array.from(started, ({ atUs }) => atUs).sort();
   return checkGuarantee(instants, rate, burst);
 }
@@ -39,7 +39,7 @@ it(`holds the guarantee in the workers, whatever the arrival of tasks (ZEROTIME_
   const burst = 4;
   const scene = throttledScene({ rate, burst });
   const { clock, paced } = scene;
-  const tasks: Promise<Started>[] = [];
+  const tasks: Promise<PoolAnswer>[] = [];
   while (tasks.length < 300) {
     for (let n = random.below(12); n > 0; n--) tasks.push(paced.run(NOTHING));
     for (let steps = random.below(15); steps > 0; steps--) {

@@ -7,9 +7,8 @@ import { throttle as throttlePiscina } from '../../src/integrations/piscina.ts';
 import { throttle as throttleTinypool } from '../../src/integrations/tinypool.ts';
 import { throttled } from '../../src/throttle.ts';
 import { bucketOf } from '../support/manual-bucket.ts';
-import { POOLS } from '../support/pools.ts';
+import { ABORTED, meeting, POOLS } from '../support/pools.ts';
 import { until } from '../support/settled.ts';
-import { ABORTED, meeting } from '../support/throttled.ts';
 import type { PoolAnswer, PoolTask } from '../workers/pool-task.ts';
 
 const NOTHING: PoolTask = { does: 'nothing' };
@@ -256,14 +255,17 @@ it('has the types of tasks and results, and names a value that is no pool', () =
   >();
   // biome-ignore lint/suspicious/noExplicitAny: wrong on purpose
   const anything = (value: unknown) => value as any;
-  expect(() => throttleTinypool(anything({}), limiter)).toThrow(
-    'pool must be a Tinypool, got an object',
-  );
+  for (const none of [{}, { run: async () => undefined }, null]) {
+    const message = `pool must be a Tinypool, got ${none && 'an object'}`;
+    expect(() => throttleTinypool(anything(none), limiter)).toThrow(message);
+  }
   expect(() => throttlePiscina(anything({}), limiter)).toThrow(
     new TypeError('pool must be a Piscina, got an object'),
   );
   const wrong: [args: unknown[], error: Error][] = [
     [[{}], new TypeError('options must have a limiter or a semaphore')],
+    [[undefined], new TypeError('options must have a limiter or a semaphore')],
+    [[null], new TypeError('limiter must be a limiter, got null')],
     [[7], new TypeError('limiter must be a limiter, got 7')],
     [[limiter, null], new TypeError('options must be an object, got null')],
     [

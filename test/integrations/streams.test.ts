@@ -5,6 +5,7 @@ import { FixedWindow, KeyedTokenBucket, ManualClock, TokenBucket } from '../../s
 import { throttleWebStream } from '../../src/integrations/fetch.ts';
 import { type ByteLimiter, throttleStream } from '../../src/integrations/streams.ts';
 import { node, web } from '../support/flows.ts';
+import { bucketOf } from '../support/manual-bucket.ts';
 import { settled } from '../support/settled.ts';
 
 function chunksOf(count: number, bytes: number): Uint8Array[] {
@@ -65,8 +66,7 @@ describe.each([
   });
 
   test('takes no more than two chunks ahead of a slow reader', async () => {
-    const clock = ManualClock.create();
-    const bucket = TokenBucket.create({ rate: 1e-5, burst: 1000, clock });
+    const { limiter: bucket } = bucketOf(1e-5, 1000);
     const flow = start(bucket, chunksOf(50, 10), { isPaused: true });
     await settled(50);
     expect(flow.sizes).toEqual([10]);
@@ -140,8 +140,7 @@ describe.each([
 });
 
 test('streams count strings as bytes, and refuse objects', async () => {
-  const clock = ManualClock.create();
-  const bucket = TokenBucket.create({ rate: 1e-6, burst: 10, clock });
+  const { limiter: bucket } = bucketOf(1e-6, 10);
   const all = buffer(
     Readable.from(['äö', 'ü'], { objectMode: false }).pipe(throttleStream(bucket)),
   );
@@ -158,8 +157,7 @@ test('streams count strings as bytes, and refuse objects', async () => {
 });
 
 test('web streams cut a chunk by the limit at the time it is read', async () => {
-  const clock = ManualClock.create();
-  const bucket = TokenBucket.create({ rate: 1000, burst: 100, clock });
+  const { limiter: bucket } = bucketOf(1000, 100);
   const { readable, writable } = throttleWebStream(bucket);
   const writer = writable.getWriter();
   writer.write(new Uint8Array(100)).catch(() => undefined);
@@ -171,8 +169,7 @@ test('web streams cut a chunk by the limit at the time it is read', async () => 
 });
 
 test('web streams take buffers and views, and end a wait when the writer aborts', async () => {
-  const clock = ManualClock.create();
-  const bucket = TokenBucket.create({ rate: 1e-6, burst: 9, clock });
+  const { clock, limiter: bucket } = bucketOf(1e-6, 9);
   const { readable, writable } = throttleWebStream(bucket);
   const writer = writable.getWriter();
   const reader = readable.getReader();

@@ -1,9 +1,10 @@
 import { EventEmitter } from 'node:events';
 import type { Dispatcher } from 'undici';
 import { expect, test } from 'vitest';
-import { ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
+import { Semaphore } from '../../src/index.ts';
 import type { Handler } from '../../src/integrations/undici/handlers.ts';
 import { type RateLimitOptions, rateLimit } from '../../src/integrations/undici.ts';
+import { bucketOf } from '../support/manual-bucket.ts';
 import { settled } from '../support/settled.ts';
 
 // Handlers of undici 6 and of undici 7, as the library calls them, without a server.
@@ -49,8 +50,7 @@ function recorded(names: readonly string[], answer?: unknown): { handler: Handle
 
 /** Sends one request; returns the methods that undici would call while it runs. */
 function sent(handler: Handler, options: Partial<RateLimitOptions> = {}) {
-  const clock = ManualClock.create();
-  const limiter = TokenBucket.create({ rate: 1, burst: 1, clock });
+  const { clock, limiter } = bucketOf(1, 1);
   const semaphore = Semaphore.create({ permits: 1 });
   let inner: Methods | undefined;
   let sends = 0;

@@ -1,6 +1,7 @@
 import type { RequestListener, ServerResponse } from 'node:http';
 import { Agent, interceptors, request } from 'undici';
 import { onTestFinished } from 'vitest';
+import { ManualClock } from '../../src/index.ts';
 import { rateLimitedFetch } from '../../src/integrations/fetch.ts';
 import { type RateLimitOptions, rateLimit } from '../../src/integrations/undici.ts';
 import { httpServer } from '../cli/support/servers.ts';
@@ -29,6 +30,11 @@ export class Api {
     const api = new Api(server.url);
     onTestFinished(() => server.kill());
     return api;
+  }
+
+  /** Starts a server, and makes the clock of those who limit its requests. */
+  static async clocked(answer?: RequestListener) {
+    return { api: await Api.start(answer), clock: ManualClock.create() };
   }
 
   /** Resolves when this many requests have arrived in all. */

@@ -42,6 +42,16 @@ export function hostError(code: string, message: string) {
   return expect.objectContaining({ name: 'HandleError', code, message });
 }
 
+/** Opens a region with a module that may be changed, which must fail. */
+export function expectRefused(
+  host: { readonly HostRegion: typeof HostRegion },
+  path: string,
+  code: string,
+  message: string,
+): void {
+  expect(() => host.HostRegion.open({ path })).toThrow(hostError(code, message));
+}
+
 /** The descriptors that this process has open of a file. */
 export function opened(path: string): number {
   const links = readdirSync('/proc/self/fd').flatMap((descriptor) => {

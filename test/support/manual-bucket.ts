@@ -7,7 +7,7 @@ export function manualBucket(limit: { rate: number; burst: number; initial?: num
 }
 
 /** A bucket, and the clock that a test moves. */
-export function bucketOf(rate: number, burst: number) {
-  const { clock, bucket: limiter } = manualBucket({ rate, burst });
+export function bucketOf(rate: number, burst: number, initial = burst) {
+  const { clock, bucket: limiter } = manualBucket({ rate, burst, initial });
   return { clock, limiter };
 }

@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { expect, it, vi } from 'vitest';
 import {
   FixedWindow,
@@ -10,11 +9,10 @@ import {
 } from '../../src/index.ts';
 import { throttle } from '../../src/integrations/tinypool.ts';
 import { checkGuarantee } from '../../src/load/judge/guarantee.ts';
-import { FairQueue, type Flow, type Queued } from '../../src/throttle/fair-queue.ts';
 import { promiseToken } from '../../src/throttle/tokens.ts';
 import { throttled } from '../../src/throttle.ts';
+import { bucketOf } from '../support/manual-bucket.ts';
 import { poolHere } from '../support/pools.ts';
-import { expectSame } from '../support/quick.ts';
 import { settled, withResolvers } from '../support/settled.ts';
 
 const TEN = { rate: 10, burst: 5 };
@@ -176,8 +174,7 @@ it.each([
 });
 
 it('holds no permit of a shared semaphore for calls that wait for tokens', async () => {
-  const clock = ManualClock.create();
-  const limiter = TokenBucket.create({ rate: 1000, burst: 1, clock });
+  const { clock, limiter } = bucketOf(1000, 1);
   const semaphore = Semaphore.create({ permits: 50, clock });
   const call = throttled((n: number) => n, { limiter, semaphore });
   const calls = Array.from({ length: 40 }, (_, n) => call(n));
@@ -257,21 +254,8 @@ it('gives back a token that comes when its call has just been aborted', async ()
   expect(limiter.returnTokens.mock.calls).toEqual([[1]]);
 });
 
-class Item implements Queued<Item> {
-  readonly key: number;
-  readonly sinceUs = 0;
-  flow: Flow<Item> | undefined;
-  ahead: Item | undefined;
-  behind: Item | undefined;
-
-  constructor(key: number) {
-    this.key = key;
-  }
-}
-
 it('lets a waiting key take its turns while 1,100 new keys come a second, at 1,000 starts', async () => {
-  const clock = ManualClock.create();
-  const limiter = TokenBucket.create({ rate: 1000, burst: 1, initial: 0, clock });
+  const { clock, limiter } = bucketOf(1000, 1, 0);
   const starts = new Map<string, number>();
   const call = throttled((key: string) => void starts.set(key, (starts.get(key) ?? 0) + 1), {
     limiter,
@@ -297,40 +281,6 @@ it('lets a waiting key take its turns while 1,100 new keys come a second, at 1,0
   expect(starts.get('waiting')).toBe(expected);
   const closed = call.close({ waiting: 'reject' });
   await Promise.allSettled([...pending, closed]);
-});
-
-// docs/queues.md: "With equal weights, a waiting key starts at least once in N"
-it('starts a key at least once in as many starts as keys waited at its last one', () => {
-  const steps = fc.array(fc.nat(9), { minLength: 50, maxLength: 300 });
-  fc.assert(
-    fc.property(steps, (arrivals) => {
-      const queue = new FairQueue<Item>(() => 1);
-      const waiting = new Map<number, number>();
-      /** The starts that a key may still wait for. */
-      const due = new Map<number, number>();
-      let next = 100;
-      for (const arrival of arrivals) {
-        // Often a new key, sometimes one of five that come back.
-        for (const key of arrival < 7 ? [next++, next++, arrival % 5] : [arrival % 5]) {
-          queue.add(new Item(key), 0, key);
-          waiting.set(key, (waiting.get(key) ?? 0) + 1);
-          if (!due.has(key)) due.set(key, waiting.size);
-        }
-        const served = (queue.take() as Item).key;
-        let overdue = 0;
-        for (const [key, left] of due) {
-          if (key !== served && left <= 1) overdue++;
-          due.set(key, left - 1);
-        }
-        expectSame(overdue, 0);
-        const left = (waiting.get(served) ?? 0) - 1;
-        due.delete(served);
-        waiting.set(served, left);
-        if (left === 0) waiting.delete(served);
-        else due.set(served, waiting.size);
-      }
-    }),
-  );
 });
 
 it('does not spin while the clock reads less than the instant of a sleep that has ended', async () => {

@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
+import { Semaphore } from '../../src/index.ts';
 import { type Linked, Row } from '../../src/limiters/row.ts';
 import { FairQueue, type Flow, type Key, type Queued } from '../../src/throttle/fair-queue.ts';
 import { throttled } from '../../src/throttle.ts';
+import { bucketOf } from '../support/manual-bucket.ts';
 import { expectSame } from '../support/quick.ts';
 import { settled } from '../support/settled.ts';
 
@@ -163,6 +164,40 @@ it('serves each of m priorities in any 8 (m - 1) starts while it has calls', () 
   );
 });
 
+// docs/queues.md: "With equal weights, a waiting key starts at least once in N"
+it('starts a key at least once in as many starts as keys waited at its last one', () => {
+  const steps = fc.array(fc.nat(9), { minLength: 50, maxLength: 300 });
+  fc.assert(
+    fc.property(steps, (arrivals) => {
+      const queue = queueOf();
+      const waiting = new Map<number, number>();
+      /** The starts that a key may still wait for. */
+      const due = new Map<number, number>();
+      let next = 100;
+      for (const arrival of arrivals) {
+        // Often a new key, sometimes one of five that come back.
+        for (const key of arrival < 7 ? [next++, next++, arrival % 5] : [arrival % 5]) {
+          add(queue, key);
+          waiting.set(key, (waiting.get(key) ?? 0) + 1);
+          if (!due.has(key)) due.set(key, waiting.size);
+        }
+        const served = Number(queue.take()?.key);
+        let overdue = 0;
+        for (const [key, left] of due) {
+          if (key !== served && left <= 1) overdue++;
+          due.set(key, left - 1);
+        }
+        expectSame(overdue, 0);
+        const left = (waiting.get(served) ?? 0) - 1;
+        due.delete(served);
+        waiting.set(served, left);
+        if (left === 0) waiting.delete(served);
+        else due.set(served, waiting.size);
+      }
+    }),
+  );
+});
+
 it('gains nothing for a key that comes back after each start', () => {
   const queue = queueOf({ b: 2 });
   add(queue, 'a');
@@ -222,8 +257,7 @@ type Tenant = (typeof TENANTS)[number];
 
 /** Keeps `depth` calls of each tenant waiting, and counts the starts. */
 async function sharesOf(depths: Record<Tenant, number>, steps: number) {
-  const clock = ManualClock.create();
-  const limiter = TokenBucket.create({ rate: 1000, burst: 10, initial: 0, clock });
+  const { clock, limiter } = bucketOf(1000, 10, 0);
   const semaphore = Semaphore.create({ permits: 8, clock });
   const starts = { one: 0, two: 0, four: 0 };
   const waiting = { one: 0, two: 0, four: 0 };

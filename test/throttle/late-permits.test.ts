@@ -3,6 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { FixedWindow, ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
 import { throttle } from '../../src/integrations/tinypool.ts';
 import { throttled } from '../../src/throttle.ts';
+import { bucketOf } from '../support/manual-bucket.ts';
 import { poolHere } from '../support/pools.ts';
 import { settled, withResolvers } from '../support/settled.ts';
 
@@ -94,8 +95,7 @@ it.each([
   async (_, permits) => {
     const pool = poolHere(2, () => new Promise(() => undefined));
     Object.assign(pool.options, { concurrentTasksPerWorker: 3 });
-    const clock = ManualClock.create();
-    const limiter = TokenBucket.create({ rate: 1, burst: 100, clock });
+    const { clock, limiter } = bucketOf(1, 100);
     const semaphore = permits === undefined ? undefined : Semaphore.create({ permits, clock });
     const onDelay = vi.fn();
     const paced = throttle(pool, limiter, { semaphore, onDelay });
@@ -151,20 +151,6 @@ it('tells a pool that has ended why its tasks are aborted', async () => {
   expect(run.mock.calls[0]?.[1]?.signal).toMatchObject({ reason: 'the pool is closed' });
 });
 
-it.each([
-  [undefined, 'options must have a limiter or a semaphore'],
-  [null, 'limiter must be a limiter, got null'],
-  [5, 'limiter must be a limiter, got 5'],
-])('a pool is throttled by no %j', (limiter, message) => {
-  const pool = poolHere(1, async () => undefined);
-  expect(() => throttle(pool, limiter as never)).toThrow(message);
-});
-
-it.each([{}, { run: async () => undefined }, null])('a pool is no %j', (pool) => {
-  const limiter = perSecond(1, ManualClock.create());
-  expect(() => throttle(pool as never, limiter)).toThrow('pool must be a Tinypool, got ');
-});
-
 it('starts in turn though others always wait for permits and for tokens', async () => {
   const clock = ManualClock.create();
   const semaphore = Semaphore.create({ permits: 1, clock });
@@ -205,8 +191,7 @@ it('keeps one token while it waits for a permit, if others want tokens too', asy
 });
 
 it('asks for permits when its tokens are due and others hold all', async () => {
-  const clock = ManualClock.create();
-  const limiter = TokenBucket.create({ rate: 1000, burst: 1, clock });
+  const { clock, limiter } = bucketOf(1000, 1);
   const semaphore = Semaphore.create({ permits: 4, holdMs: 50, clock });
   const call = throttled((n: number) => n, { limiter, semaphore });
   await call(0);
@@ -227,8 +212,7 @@ it('asks for permits when its tokens are due and others hold all', async () => {
 });
 
 it('keeps a due token while others hold all permits, if someone has reserved a later one', async () => {
-  const clock = ManualClock.create();
-  const limiter = TokenBucket.create({ rate: 1000, burst: 1, clock });
+  const { clock, limiter } = bucketOf(1000, 1);
   const semaphore = Semaphore.create({ permits: 1, clock });
   const call = throttled((n: number) => n, { limiter, semaphore });
   expect(await call(0)).toBe(0);
@@ -250,8 +234,7 @@ it('keeps a due token while others hold all permits, if someone has reserved a l
 });
 
 it('starts the holdMs of a permit when its call starts, however long the token takes', async () => {
-  const clock = ManualClock.create();
-  const limiter = TokenBucket.create({ rate: 1, burst: 1, clock });
+  const { clock, limiter } = bucketOf(1, 1);
   const semaphore = Semaphore.create({ permits: 1, holdMs: 50, clock });
   const call = throttled((n: number) => n, { limiter, semaphore });
   expect(await call(1)).toBe(1);
@@ -270,8 +253,7 @@ it('rejects a call that held its permit for longer than holdMs', async () => {
 });
 
 it('looks when the next token is due after it returned tokens promised ahead', async () => {
-  const clock = ManualClock.create();
-  const limiter = TokenBucket.create({ rate: 10_000, burst: 1, clock });
+  const { clock, limiter } = bucketOf(10_000, 1);
   const semaphore = Semaphore.create({ permits: 2, clock });
   const { promise, resolve } = withResolvers();
   const call = throttled((n: number) => (n < 2 ? promise : n), { limiter, semaphore });
@@ -319,8 +301,7 @@ it('refuses no call because the token of another call would come too late', asyn
 });
 
 it('lets no call wait if onDelay closes', async () => {
-  const clock = ManualClock.create();
-  const limiter = TokenBucket.create({ rate: 1, burst: 1, clock });
+  const { limiter } = bucketOf(1, 1);
   const call: (() => Promise<number>) & { close(): Promise<void>; queueSize: number } = throttled(
     () => 1,
     { limiter, onDelay: () => void call.close() },
@@ -331,8 +312,7 @@ it('lets no call wait if onDelay closes', async () => {
 });
 
 it('keeps the queue within maxQueue if onDelay calls again', async () => {
-  const clock = ManualClock.create();
-  const limiter = TokenBucket.create({ rate: 1000, burst: 1, clock });
+  const { clock, limiter } = bucketOf(1000, 1);
   const inner: Promise<number>[] = [];
   const call: ((n: number) => Promise<number>) & { queueSize: number } = throttled(
     (n: number) => n,
@@ -355,9 +335,8 @@ it.each([
   ['aborted', 1, 0],
   ['started', 3, 2],
 ])('keeps nothing for a call that the limiter has %s itself', async (what, permits, completed) => {
-  const clock = ManualClock.create();
+  const { clock, limiter: bucket } = bucketOf(1, 10);
   const semaphore = Semaphore.create({ permits, clock });
-  const bucket = TokenBucket.create({ rate: 1, burst: 10, clock });
   const wait = () => bucket.wait();
   const returnTokens = (n: number) => bucket.returnTokens(n);
   const abort = new AbortController();

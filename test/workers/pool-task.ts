@@ -1,4 +1,5 @@
-import { threadId } from 'node:worker_threads';
+import { threadId, workerData } from 'node:worker_threads';
+import { attach, type LimiterHandle } from '../../src/index.ts';
 import { Gate } from '../support/gate.ts';
 
 /** What a task of any pool does before it returns its thread. */
@@ -15,10 +16,16 @@ export interface PoolTask {
 export interface PoolAnswer {
   readonly thread: number;
   readonly length: number;
+  /** When it started, by the clock of the pool's limiter, if the pool has passed that. */
+  readonly atUs: number;
 }
+
+const { limiter } = (workerData ?? {}) as { limiter?: LimiterHandle<'token-bucket'> };
+const clock = limiter && attach(limiter).clock;
 
 export default function task(given: PoolTask): PoolAnswer | Promise<never> {
   const { does, gate, arrivals = 0, bytes } = given;
+  const atUs = clock?.now() ?? 0;
   if (does === 'throws') throw new RangeError('the task threw');
   if (does === 'exits') process.exit(3);
   if (does === 'dies') {
@@ -32,5 +39,5 @@ export default function task(given: PoolTask): PoolAnswer | Promise<never> {
     place.arrive();
     place.await(arrivals);
   }
-  return { thread: threadId, length: bytes?.byteLength ?? 0 };
+  return { thread: threadId, length: bytes?.byteLength ?? 0, atUs };
 }

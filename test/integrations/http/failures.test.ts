@@ -24,6 +24,12 @@ function keyed(): KeyedTokenBucket {
 
 const WINDOW = FixedWindow.create({ limit: 9, intervalMs: 1000, clock });
 
+/** Collects the errors that a middleware reports. */
+function reported() {
+  const errors: unknown[] = [];
+  return { errors, onError: (error: unknown) => void errors.push(error) };
+}
+
 const broken = new Error('broken');
 const breaking = () => {
   throw broken;
@@ -34,9 +40,8 @@ describe.each(Object.entries(FRAMEWORKS))('with %s', (name, serve) => {
     ['throws', () => breaking],
     ['rejects', () => async () => breaking()],
   ])('a refusal stands if onLimit %s, also where failures let requests pass', async (_, of) => {
-    const errors: unknown[] = [];
+    const { errors, onError } = reported();
     const limiter = bucketOf(1);
-    const onError = (error: unknown) => errors.push(error);
     const url = await serve({ limiter, onLimit: of(), onError, fail: 'open' });
     expect(await statuses(url, 2)).toEqual([200, 429]);
     expect(errors).toEqual([broken]);
@@ -46,8 +51,7 @@ describe.each(Object.entries(FRAMEWORKS))('with %s', (name, serve) => {
     ['throws', { decide: breaking }],
     ['rejects', { decide: async () => breaking() }],
   ])('a limiter that %s answers 503, or lets requests pass if asked to', async (_, limiter) => {
-    const errors: unknown[] = [];
-    const onError = (error: unknown) => errors.push(error);
+    const { errors, onError } = reported();
     const closed = await serve({ limiter, onError }, true);
     expect(await get(closed)).toMatchObject({ status: 503, body: 'Service unavailable\n' });
     const open = await serve({ limiter, onError, fail: 'open' });
@@ -135,8 +139,7 @@ describe.each(Object.entries(FRAMEWORKS))('with %s', (name, serve) => {
       'policy must be an array of 1, one for each limit, got 2',
     ],
   ])('an error of %s never lets a request pass', async (_, limits, message) => {
-    const errors: unknown[] = [];
-    const onError = (error: unknown) => errors.push(error);
+    const { errors, onError } = reported();
     for (const fail of ['open', 'closed'] as const) {
       const { status, body } = await get(await serve({ ...limits, onError, fail }));
       expect(status).toBe(500);
@@ -144,8 +147,8 @@ describe.each(Object.entries(FRAMEWORKS))('with %s', (name, serve) => {
       if (name !== 'node:http') expect(body).toContain(message);
       else expect(body).toBe('Internal server error\n');
     }
-    const reported = name === 'node:http' ? [message, message] : [];
-    expect(errors.map(String)).toEqual(reported.map((text) => expect.stringContaining(text)));
+    const wanted = name === 'node:http' ? [message, message] : [];
+    expect(errors.map(String)).toEqual(wanted.map((text) => expect.stringContaining(text)));
   });
 
   test('a list of policies that does not fit the limiter of a request takes no token', async () => {
@@ -199,12 +202,8 @@ describe.each(Object.entries(FRAMEWORKS))('with %s', (name, serve) => {
 
 test('node:http answers an error of a function with a problem, if asked to', async () => {
   const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
-  const serve = FRAMEWORKS['node:http'];
-  const url = await serve?.({
-    limiter: bucketOf(1),
-    cost: breaking,
-    problemJson: true,
-  });
+  const limits = { limiter: bucketOf(1), cost: breaking, problemJson: true };
+  const url = await FRAMEWORKS['node:http']?.(limits);
   const { status, body, fields } = await get(`${url}`);
   expect([status, JSON.parse(body)]).toEqual([
     500,

@@ -156,6 +156,10 @@ test('hono without its Node.js server needs a key: nobody is limited together wi
   expect(perClient.available('unknown')).toBe(1);
 });
 
+const failed: express.ErrorRequestHandler = (error, _request, response, _next) => {
+  response.status(500).send(error.message);
+};
+
 test('express gets the error of a handler, thrown synchronously or later', async () => {
   const app = express();
   const failing = (isAsync: boolean) =>
@@ -168,9 +172,6 @@ test('express gets the error of a handler, thrown synchronously or later', async
     });
   app.get('/sync', failing(false));
   app.get('/async', failing(true));
-  const failed: express.ErrorRequestHandler = (error, _request, response, _next) => {
-    response.status(500).send(error.message);
-  };
   app.use(failed);
   for (const path of ['sync', 'async']) {
     const response = await fetch((await urlOf(createServer(app))) + path);
@@ -191,9 +192,6 @@ test.each([
   const app = express();
   app.use(expressMiddleware({ limiter: { decide: () => REFUSED }, handler }));
   app.use((_request, response) => void response.send('hello'));
-  const failed: express.ErrorRequestHandler = (error, _request, response, _next) => {
-    response.status(500).send(error.message);
-  };
   app.use(failed);
   const response = await fetch(await urlOf(createServer(app)));
   expect([response.status, await response.text()]).toEqual([500, 'a handler rejected']);
@@ -248,6 +246,8 @@ test('the error of a handler of node:http is one of the listener', () => {
 function bucketOf(burst: number, rate = 0.5): TokenBucket {
   return TokenBucket.create({ rate, burst, clock });
 }
+
+const legacy = { headers: false, legacyHeaders: true };
 
 describe.each(Object.entries(FRAMEWORKS))('in a chain with %s', (_, serve) => {
   test('RateLimit and RateLimit-Policy list the policies of all', async () => {
@@ -312,7 +312,6 @@ describe.each(Object.entries(FRAMEWORKS))('in a chain with %s', (_, serve) => {
     ['last', 9, 1, '1', '0'],
   ])('the old fields are those of the tightest limit: the %s', async (...row) => {
     const [, first, last, limit, remaining] = row;
-    const legacy = { headers: false, legacyHeaders: true };
     const url = await serve({ limiter: bucketOf(first), ...legacy }, false, [
       { limiter: bucketOf(last), ...legacy },
       { limiter: bucketOf(1) },
@@ -324,7 +323,6 @@ describe.each(Object.entries(FRAMEWORKS))('in a chain with %s', (_, serve) => {
   });
 
   test('the old fields have no time if the tightest limit has none', async () => {
-    const legacy = { headers: false, legacyHeaders: true };
     const paused = TokenBucket.create({ rate: 0, burst: 1, clock });
     const url = await serve({ limiter: bucketOf(1), ...legacy }, false, [
       { limiter: paused, ...legacy },
@@ -335,7 +333,6 @@ describe.each(Object.entries(FRAMEWORKS))('in a chain with %s', (_, serve) => {
   });
 
   test('the old fields of a refusal are those of the limit that refused', async () => {
-    const legacy = { headers: false, legacyHeaders: true };
     const url = await serve({ limiter: bucketOf(2), ...legacy, cost: () => 2 }, false, [
       { limiter: bucketOf(5), ...legacy, cost: () => 6 },
     ]);

@@ -15,7 +15,7 @@ import { fastifyPlugin, honoMiddleware, nodeListener } from '../../../src/integr
 import { FRAMEWORKS, urlOf } from '../../support/frameworks.ts';
 import { get } from '../../support/http-get.ts';
 import { Random, SEED } from '../../support/random.ts';
-import { until } from '../../support/settled.ts';
+import { until, withResolvers } from '../../support/settled.ts';
 
 const clock = ManualClock.create();
 
@@ -68,16 +68,11 @@ describe.each(Object.entries(FRAMEWORKS))('with %s', (_name, serve) => {
   });
 
   test('the permit of a request that fails comes back', async () => {
-    const semaphore = Semaphore.create({ permits: 1 });
-    const statuses: unknown[] = [];
-    const outcomeOf = (_: object, status: number | undefined) => {
-      statuses.push(status);
-      return 'ok' as const;
-    };
-    const url = await serve({ limiter: semaphore, outcomeOf });
+    const { semaphore, ends, limits } = observed(1);
+    const url = await serve(limits);
     expect((await get(`${url}fails`)).status).toBe(500);
     await areBack(semaphore);
-    expect(statuses).toEqual([500]);
+    expect(ends).toEqual([500]);
   });
 
   test('503 and 504 count as dropped; 429 and clients that leave do not', async () => {
@@ -281,10 +276,7 @@ test('pipelined requests that are answered keep nothing of their connection', as
 
 test.each(['answered', 'closed'])('a response that was %s before keeps no permit', async (how) => {
   const { semaphore, ends, limits } = observed(1);
-  let judged: () => void = () => undefined;
-  const isJudged = new Promise<void>((resolve) => {
-    judged = resolve;
-  });
+  const { promise: isJudged, resolve: judged } = withResolvers();
   const limited = nodeListener(limits, () => judged());
   const port = await portOf((request, response) => {
     response.once('close', () => setImmediate(() => limited(request, response)));

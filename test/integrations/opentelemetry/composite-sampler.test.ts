@@ -1,10 +1,4 @@
-import {
-  createTraceState,
-  ROOT_CONTEXT,
-  SamplingDecision,
-  SpanKind,
-  trace,
-} from '@opentelemetry/api';
+import { createTraceState, ROOT_CONTEXT, SamplingDecision } from '@opentelemetry/api';
 import {
   createComposableParentThresholdSampler,
   createCompositeSampler,
@@ -29,6 +23,7 @@ import { expectSame } from '../../support/quick.ts';
 import { Random, SEED } from '../../support/random.ts';
 import {
   adjustedCount,
+  contextOf,
   decide,
   HIGHEST,
   isKept,
@@ -105,10 +100,7 @@ test.each([
     clock.advance(3);
     const traceId = randomTraceId(random);
     const rv = made % 2 === 0 ? undefined : randomDigits(random);
-    const context = trace.setSpanContext(ROOT_CONTEXT, {
-      ...{ traceId, spanId: 'b7ad6b7169203331', traceFlags: 1 },
-      ...(rv === undefined ? {} : { traceState: traceStateOf(`rv:${rv}`) }),
-    });
+    const context = contextOf(traceId, rv === undefined ? {} : { state: `ot=rv:${rv}` });
     const decisions = samplers.map((sampler, at) => {
       const intent = sampler.getSamplingIntent(context, traceId);
       const isKept = keeps(intent, rv ?? traceId.slice(-14));
@@ -134,15 +126,6 @@ test.each([
     expect(keptBy[at]).toBeGreaterThan(Math.min(1000, 3 * rate) * 0.7);
   }
 });
-
-function traceStateOf(entry: string) {
-  return {
-    get: () => entry,
-    set: () => traceStateOf(entry),
-    unset: () => traceStateOf(entry),
-    serialize: () => `ot=${entry}`,
-  };
-}
 
 test("counts the same below the SDK's composite sampler", () => {
   const clock = ManualClock.create();
@@ -173,13 +156,9 @@ test('lets children follow below its parent-threshold sampler', () => {
   const traceId = randomTraceId(new Random(3));
   const root = decide(sampler, traceId);
   expect(isKept(root)).toBe(true); // the bucket is full
-  const parent = {
-    ...{ traceId, spanId: 'b7ad6b7169203331', traceFlags: 1 },
-    ...(root.traceState && { traceState: root.traceState }),
-  };
-  const context = trace.setSpanContext(ROOT_CONTEXT, parent);
+  const state = `${root.traceState?.serialize()}`;
   for (let child = 0; child < 10; child++) {
-    const result = sampler.shouldSample(context, traceId, 'child', SpanKind.SERVER, {}, []);
+    const result = decide(sampler, traceId, { state }, 'child');
     expect(isKept(result)).toBe(true); // more than the burst
     expect(adjustedCount(result.traceState)).toBe(adjustedCount(root.traceState));
   }

@@ -12,7 +12,7 @@ import {
   samplerFrom,
 } from '../../../src/integrations/opentelemetry.ts';
 import { Crew } from '../../support/crew.ts';
-import { PATIENCE_MS } from '../../support/settled.ts';
+import { PATIENCE_MS, withResolvers } from '../../support/settled.ts';
 import type { SamplerUse, SamplerUsed } from '../../workers/sampler-user.ts';
 import { decide, HIGHEST, isKept } from './spans.ts';
 
@@ -72,12 +72,8 @@ test("starts the SDK with this process's sampler, and ends it when the thread ha
 
 test('exports the remaining spans, then lets the signal end the process', async () => {
   const { traced, endWith, calls } = await registered();
-  let end = () => {};
-  endWith(
-    new Promise((resolve) => {
-      end = resolve;
-    }),
-  );
+  const { promise, resolve: end } = withResolvers();
+  endWith(promise);
   traced.emit('SIGTERM');
   expect(calls).toContain('shutdown');
   expect(traced.kill).not.toHaveBeenCalled();

@@ -41,6 +41,17 @@ export interface Parent {
   readonly state?: string;
 }
 
+/** The context of a root span, or of the child of a parent. */
+export function contextOf(traceId: string, parent?: Parent) {
+  if (parent === undefined) return ROOT_CONTEXT;
+  return trace.setSpanContext(ROOT_CONTEXT, {
+    traceId,
+    spanId: 'b7ad6b7169203331',
+    traceFlags: parent.isSampled === false ? 0 : 1,
+    ...(parent.state === undefined ? {} : { traceState: createTraceState(parent.state) }),
+  });
+}
+
 /** Asks a sampler for a root span, or for the child of a parent. */
 export function decide(
   sampler: Sampler,
@@ -48,15 +59,7 @@ export function decide(
   parent?: Parent,
   name = 'span',
 ): SamplingResult {
-  const context =
-    parent === undefined
-      ? ROOT_CONTEXT
-      : trace.setSpanContext(ROOT_CONTEXT, {
-          traceId,
-          spanId: 'b7ad6b7169203331',
-          traceFlags: parent.isSampled === false ? 0 : 1,
-          ...(parent.state === undefined ? {} : { traceState: createTraceState(parent.state) }),
-        });
+  const context = contextOf(traceId, parent);
   return sampler.shouldSample(context, traceId, name, SpanKind.SERVER, {}, []);
 }
 

@@ -9,6 +9,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { ThreadFlush } from '../../../src/integrations/opentelemetry/registration.ts';
 import { urlOf } from '../../support/frameworks.ts';
 import { IN_FULL } from '../../support/random.ts';
+import { withResolvers } from '../../support/settled.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
@@ -66,10 +67,7 @@ describe('the end of a process', () => {
   test('waits until each worker has exported what is left', async () => {
     const { thread, deliver } = someThreads();
     const main = thread(0);
-    let end = () => {};
-    const ended = new Promise<void>((resolve) => {
-      end = resolve;
-    });
+    const { promise: ended, resolve: end } = withResolvers();
     const calls: number[] = [];
     thread(1, async () => void calls.push(1));
     thread(2, async () => {
