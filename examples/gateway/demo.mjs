@@ -46,7 +46,8 @@ const gateway = spawn(process.execPath, [new URL('gateway.mjs', import.meta.url)
 });
 const lines = createInterface(gateway.stdout)[Symbol.asyncIterator]();
 async function nextPort() {
-  const { value } = await lines.next();
+  const { value, done } = await lines.next();
+  if (done) process.exit(1); // the gateway has said why
   return Number(value.split(' ')[1]);
 }
 let port = 0;
@@ -86,7 +87,7 @@ const region = HostRegion.open({ path: REGION });
 const { semaphore } = openLimits(region);
 const victim = region.processes().find(({ pid }) => pid !== process.pid)?.pid ?? 0;
 process.kill(victim, 'SIGKILL');
-await nextPort();
+port = await nextPort();
 const again = await ask('key-1', 200);
 console.log('acme asks 200 times, after a process was killed:', again);
 console.log('seconds:', ((performance.now() - startMs) / 1000).toFixed(3));

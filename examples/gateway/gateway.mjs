@@ -54,8 +54,10 @@ async function serve() {
 
 if (cluster.isPrimary) {
   for (let i = 0; i < Number(PROCESSES); i++) cluster.fork();
-  cluster.on('listening', (_, { port }) => console.log('listening', port));
-  cluster.on('exit', () => cluster.fork()); // its permits are back by then, and its counts remain
+  cluster.on('listening', (worker, { port }) => {
+    console.log('listening', port);
+    worker.once('exit', () => cluster.fork()); // its permits are back by then, and its counts remain
+  });
 } else {
   await serve();
 }

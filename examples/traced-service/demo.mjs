@@ -52,7 +52,8 @@ const child = spawn(process.execPath, ['--import', 'zerotime/opentelemetry/regis
   },
   stdio: ['ignore', 'pipe', 'inherit'],
 });
-const [line] = await once(createInterface(child.stdout), 'line');
+const { value: line, done } = await createInterface(child.stdout)[Symbol.asyncIterator]().next();
+if (done) process.exit(1); // the service has said why
 const url = `http://127.0.0.1:${line.split(' ')[1]}/`;
 
 const startMs = performance.now();

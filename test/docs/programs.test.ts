@@ -60,10 +60,11 @@ function statuses(printed: string, line: string): Record<number, number> {
   return Object.fromEntries(counts.map(([status, count]) => [Number(status), Number(count)]));
 }
 
-test(
-  'gateway: each tenant has its limits over four processes, one of which is killed',
-  async (context) => {
-    const printed = await run(context, 'gateway', { REGION: hostPath() });
+test.for(['4', '1'])(
+  'gateway: each tenant has its limits over %s processes, one of which is killed',
+  { timeout: TIMEOUT_MS },
+  async (PROCESSES, context) => {
+    const printed = await run(context, 'gateway', { REGION: hostPath(), PROCESSES });
     const first = statuses(printed, 'acme asks 200 times');
     const again = statuses(printed, 'acme asks 200 times, after a process was killed');
     const [seconds = 0] = numbers(printed, /^seconds: ([\d.]+)$/m);
@@ -77,6 +78,16 @@ test(
     // The permits of the process that was killed are back.
     const [free, permits] = numbers(printed, /^permits: (\d+) of (\d+) free$/m);
     expect(free).toBe(permits);
+  },
+);
+
+test(
+  'gateway: ends if its port is taken',
+  async (context) => {
+    const server = await httpServer((_, response) => response.end());
+    const env = { REGION: hostPath(), PORT: new URL(server.url).port };
+    await runIn(context, 'gateway', ['gateway.mjs'], env);
+    await server.kill();
   },
   TIMEOUT_MS,
 );
@@ -99,6 +110,38 @@ test.concurrent(
   },
   TIMEOUT_MS,
 );
+
+/** Prints the status of each page. */
+const CRAWL = `
+  import { crawl } from './crawler.mjs';
+  const found = {};
+  await crawl([process.env.START], (url, status) => { found[url] = status; }, { rate: 1000 });
+  console.log(JSON.stringify(found));
+`;
+
+test.concurrent('crawler: passes over links that lead nowhere', async (context) => {
+  const links = ['mailto:a@b', 'http://[', 'http://127.0.0.1:1/', '/1#a', '/1#b', '/1', '/2'];
+  const server = await httpServer(({ url }, response) => {
+    response.statusCode = url === '/2' ? 404 : 200;
+    response.setHeader('content-type', 'text/html');
+    response.end(url === '/' ? links.map((href) => `<a href="${href}">`).join('') : '');
+  });
+  const printed = await runIn(context, 'crawler', ['--input-type=module', '--eval', CRAWL], {
+    START: server.url,
+  });
+  await server.kill();
+  expect(JSON.parse(printed)).toEqual({
+    [server.url]: 200,
+    'http://127.0.0.1:1/': 0,
+    [`${server.url}1`]: 200,
+    [`${server.url}2`]: 404,
+  });
+});
+
+test.concurrent('traced-service: ends if the service does not start', async (context) => {
+  const ended = run(context, 'traced-service', { RATE: 'abc' });
+  await expect(ended).rejects.toThrow('must be a number, got "abc"');
+});
 
 test.concurrent(
   'traced-service: whole traces over two threads each, at most as many as its limit',
