@@ -53,15 +53,15 @@ function line(
 /** Requests and tokens over time. All charts of the page share one time axis and one cursor. */
 export class Chart {
   readonly #plot: uPlot;
+  readonly #listening = new AbortController();
 
   /** `flows`: whether tokens arrive continuously, not in steps. */
-  constructor(place: HTMLElement, flows: () => boolean) {
+  constructor(place: HTMLElement, { flows, unit }: { flows: boolean; unit: string }) {
     const { stepped, linear } = uPlot.paths;
     if (stepped === undefined || linear === undefined) throw new Error('uPlot lacks its paths');
     const steps = stepped({ align: 1 });
-    const ramps = linear();
     const inSteps: Partial<uPlot.Series> = { paths: steps };
-    const tokens: uPlot.Series.PathBuilder = (...args) => (flows() ? ramps : steps)(...args);
+    const tokens = { scale: 'tokens', paths: flows ? linear() : steps, spanGaps: true };
     this.#plot = new uPlot(
       {
         width: Math.max(200, place.clientWidth),
@@ -85,19 +85,21 @@ export class Chart {
           },
           line('offered', 'grey', '0', inSteps),
           line('admitted', 'blue', '0', { ...inSteps, fill: () => `${ink('blue')()}33` }),
-          line('most in 100 ms', 'red', 'far above', { dash: [5, 4], width: 1 }),
-          line('tokens', 'orange', 'not read', { scale: 'tokens', paths: tokens }),
+          line('most in 100 ms', 'red', 'not shown', { dash: [5, 4], width: 1 }),
+          line(unit, 'orange', 'not read', tokens),
         ],
       },
       [[], [], [], [], []],
       place,
     );
-    new ResizeObserver(() => {
+    const { signal } = this.#listening;
+    const observer = new ResizeObserver(() => {
       this.#plot.setSize({ width: Math.max(200, place.clientWidth), height: HEIGHT });
-    }).observe(place);
-    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
-      this.#plot.redraw(false, true);
     });
+    observer.observe(place);
+    signal.addEventListener('abort', () => observer.disconnect());
+    const redraw = () => this.#plot.redraw(false, true);
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw, { signal });
   }
 
   draw({ slots, offered, admitted, tokens, most }: Lines): void {
@@ -107,6 +109,7 @@ export class Chart {
   }
 
   remove(): void {
+    this.#listening.abort();
     this.#plot.destroy();
   }
 }

@@ -5,6 +5,8 @@ import type { Order, WorkerReport } from './messages.ts';
 export interface Member {
   readonly name: number;
   readonly worker: Worker;
+  /** Whether its program has been loaded. */
+  isReady: boolean;
   offered: number;
   /** Unreported admissions are at or after this instant. */
   throughUs: number;
@@ -16,11 +18,14 @@ export type OnReport = (member: Member, report: WorkerReport) => void;
 /** The workers that offer requests. */
 export class Crew {
   readonly #onReport: OnReport;
+  readonly #onReady: () => void;
   #members: Member[] = [];
   #names = 0;
 
-  constructor(onReport: OnReport) {
+  /** `onReady`: called when a worker can take orders. */
+  constructor(onReport: OnReport, onReady: () => void) {
     this.#onReport = onReport;
+    this.#onReady = onReady;
   }
 
   get members(): readonly Member[] {
@@ -30,11 +35,15 @@ export class Crew {
   hire(): void {
     const worker = new Worker(new URL('./worker.ts', import.meta.url), { type: 'module' });
     const throughUs = systemClock.now();
-    const member = { name: ++this.#names, worker, offered: 0, throughUs, stalledUntilUs: 0 };
+    const counts = { offered: 0, throughUs, stalledUntilUs: 0 };
+    const member = { name: ++this.#names, worker, isReady: false, ...counts };
     worker.onmessage = ({ data }: MessageEvent<WorkerReport>) => {
       member.offered += data.offeredUs.length;
       member.throughUs = data.throughUs;
       this.#onReport(member, data);
+      if (member.isReady) return;
+      member.isReady = true;
+      this.#onReady();
     };
     this.#members.push(member);
   }
@@ -54,11 +63,11 @@ export class Crew {
     member.worker.postMessage({ type: 'stall', forMs } satisfies Order);
   }
 
-  /** Gives each worker its order. */
+  /** Gives each worker that is ready its order. */
   tell(orderFor: (index: number, of: number) => Order): void {
-    const of = this.#members.length;
-    for (const [index, { worker }] of this.#members.entries()) {
-      worker.postMessage(orderFor(index, of));
+    const ready = this.#members.filter(({ isReady }) => isReady);
+    for (const [index, { worker }] of ready.entries()) {
+      worker.postMessage(orderFor(index, ready.length));
     }
   }
 

@@ -4,16 +4,18 @@ import {
   LeakyBucket,
   type LimiterHandle,
   LimitSet,
+  Semaphore,
   SlidingLog,
   SlidingWindow,
   TokenBucket,
 } from '../../src/index.ts';
 import type { Bound } from '../../src/simulate/bounds.ts';
 import { parseLimiter } from '../../src/simulate/limiter-specs.ts';
+import { parsePattern } from '../../src/simulate/patterns.ts';
+import type { ServerData } from './messages.ts';
 
 /** Numbers by name, as in `rate=30 burst=20`. */
 type Numbers = Readonly<Record<string, number>>;
-type WindowNumbers = { limit: number; intervalMs: number };
 
 /** A kind of limiter or of traffic, with its numbers. */
 export interface Choice {
@@ -34,23 +36,31 @@ export interface Field {
 /** The parts of a limiter that the page uses. */
 export interface Shown {
   readonly handle: LimiterHandle;
-  /** Whether tokens arrive continuously. Those of windows and logs arrive in steps. */
-  readonly flows: boolean;
-  /** Tokens now; less than 0 if in debt. */
+  /** Tokens now, less than 0 if in debt; of a semaphore, its permits. */
   tokens(): number;
   reconfigure(numbers: Numbers): void;
+  /** Of a semaphore: the server behind it, the calls in flight, and their latency. */
+  readonly calls?: {
+    readonly server: ServerData;
+    inFlight(): number;
+    latencyMs(): number;
+  };
 }
 
 interface Kind {
   readonly title: string;
   readonly fields: readonly Field[];
+  /** Whether tokens arrive continuously. Those of windows and logs arrive in steps. */
+  readonly flows: boolean;
+  /** The options of `create`. */
+  options(numbers: Numbers): object;
   create(numbers: Numbers): Shown;
 }
 
 /** The most that a limit can be set to. */
 const MOST = 5_000;
 
-const rate = { name: 'rate', label: 'rate', unit: 'per second', min: 0.1, max: MOST, initial: 30 };
+const rate = { name: 'rate', label: 'rate', unit: '/s', min: 0.1, max: MOST, initial: 30 };
 const burst = { name: 'burst', label: 'burst', unit: 'tokens', min: 1, max: MOST, initial: 20 };
 const limit = { name: 'limit', label: 'limit', unit: 'requests', min: 0, max: MOST, initial: 30 };
 const intervalMs = {
@@ -62,69 +72,111 @@ const intervalMs = {
   initial: 1_000,
 };
 
-function shown(
-  limiter: TokenBucket | LeakyBucket | LimitSet | FixedWindow | SlidingWindow | SlidingLog,
-): Shown {
-  return {
-    handle: limiter.handle,
-    flows: limiter instanceof Bucket,
-    tokens: () => (limiter instanceof Bucket ? limiter.balance() : limiter.available()),
-    reconfigure: (numbers) => limiter.reconfigure(numbers as never),
+type Class =
+  | typeof TokenBucket
+  | typeof LeakyBucket
+  | typeof LimitSet
+  | typeof FixedWindow
+  | typeof SlidingWindow
+  | typeof SlidingLog;
+
+/** A kind of limiter whose options are the numbers of its form, unless `options` makes others. */
+function limiter(
+  title: string,
+  Limiter: Class,
+  fields: readonly Field[],
+  { options = (numbers: Numbers): object => numbers, more = {} } = {},
+): Kind {
+  const create = (numbers: Numbers) => {
+    const made = Limiter.create({ ...options(numbers), ...more } as never);
+    return {
+      handle: made.handle,
+      tokens: () => (made instanceof Bucket ? made.balance() : made.available()),
+      reconfigure: (changed: Numbers) => made.reconfigure(options(changed) as never),
+    };
   };
+  return { title, fields, flows: Limiter.prototype instanceof Bucket, options, create };
 }
 
 /** The two limits of a set. */
 function limitsOf({ rate = 0, burst = 0, rate2 = 0, burst2 = 0 }: Numbers) {
-  return [
-    { rate, burst },
-    { rate: rate2, burst: burst2 },
-  ] as const;
+  return {
+    limits: [
+      { rate, burst },
+      { rate: rate2, burst: burst2 },
+    ],
+  };
 }
 
-/** The kinds of limiters; all but `limit-set` have this name in `zerotime simulate` too. */
+/** A worker that is killed keeps its permits for so long: no page is told when a worker ends. */
+const HOLD_MS = 5_000;
+
+function permitsOf({ min = 1, max = 1 }: Numbers) {
+  return { permits: { min, max } };
+}
+
+function adaptive(numbers: Numbers) {
+  return { ...permitsOf(numbers), adapt: 'gradient' } as const;
+}
+
+/** A semaphore in front of a server, which is another one: calls queue for its permits. */
+function createSemaphore(numbers: Numbers): Shown {
+  const { capacity = 1, serviceMs = 1 } = numbers;
+  const options = { maxPermits: MOST, holdMs: HOLD_MS };
+  const semaphore = Semaphore.create({ ...adaptive(numbers), ...options });
+  const served = Semaphore.create({ permits: capacity, ...options });
+  const server = { handle: served.handle, serviceMs };
+  return {
+    handle: semaphore.handle,
+    tokens: () => semaphore.permits,
+    reconfigure: (changed) => {
+      semaphore.reconfigure(permitsOf(changed));
+      served.reconfigure({ permits: changed['capacity'] ?? 1 });
+      server.serviceMs = changed['serviceMs'] ?? 1;
+    },
+    calls: {
+      server,
+      inFlight: () => semaphore.inUse(),
+      latencyMs: () => semaphore.adaptation?.latencyMs ?? 0,
+    },
+  };
+}
+
+const permits = { ...limit, unit: '', min: 1, max: 1_000, initial: 1 };
+const raisable = { more: { maxLimit: MOST } };
+
+/** The kinds of limiters. */
 export const LIMITERS: Readonly<Record<string, Kind>> = {
-  'token-bucket': {
-    title: 'Token bucket',
-    fields: [rate, burst],
-    create: (numbers) => shown(TokenBucket.create(numbers as { rate: number; burst: number })),
-  },
-  'leaky-bucket': {
-    title: 'Leaky bucket',
-    fields: [rate, { ...burst, name: 'slack', label: 'slack', min: 0, initial: 0 }],
-    create: (numbers) => shown(LeakyBucket.create(numbers as { rate: number; slack: number })),
-  },
-  'limit-set': {
-    title: 'Limit set',
-    fields: [
+  'token-bucket': limiter('Token bucket', TokenBucket, [rate, burst]),
+  'leaky-bucket': limiter('Leaky bucket', LeakyBucket, [
+    rate,
+    { ...burst, name: 'slack', label: 'slack', min: 0, initial: 0 },
+  ]),
+  'limit-set': limiter(
+    'Limit set',
+    LimitSet,
+    [
       rate,
       burst,
       { ...rate, name: 'rate2', label: 'rate 2', initial: 10 },
       { ...burst, name: 'burst2', label: 'burst 2', initial: 60 },
     ],
-    create: (numbers) => {
-      const set = LimitSet.create({ limits: limitsOf(numbers) });
-      return {
-        ...shown(set),
-        reconfigure: (changed) => set.reconfigure({ limits: limitsOf(changed) }),
-      };
-    },
-  },
-  'fixed-window': {
-    title: 'Fixed window',
-    fields: [limit, intervalMs],
-    create: (numbers) => shown(FixedWindow.create(numbers as WindowNumbers)),
-  },
-  'sliding-window': {
-    title: 'Sliding window',
-    fields: [limit, intervalMs],
-    create: (numbers) =>
-      shown(SlidingWindow.create({ ...(numbers as WindowNumbers), maxLimit: MOST })),
-  },
-  'sliding-log': {
-    title: 'Sliding log',
-    fields: [{ ...limit, min: 1 }, intervalMs],
-    create: (numbers) =>
-      shown(SlidingLog.create({ ...(numbers as WindowNumbers), maxLimit: MOST })),
+    { options: limitsOf },
+  ),
+  'fixed-window': limiter('Fixed window', FixedWindow, [limit, intervalMs]),
+  'sliding-window': limiter('Sliding window', SlidingWindow, [limit, intervalMs], raisable),
+  'sliding-log': limiter('Sliding log', SlidingLog, [{ ...limit, min: 1 }, intervalMs], raisable),
+  semaphore: {
+    title: 'Semaphore',
+    fields: [
+      { ...permits, name: 'min', label: 'min' },
+      { ...permits, name: 'max', label: 'max', unit: 'permits', initial: 100 },
+      { ...permits, name: 'capacity', label: 'server', unit: 'at once', initial: 16 },
+      { ...intervalMs, name: 'serviceMs', label: 'each', min: 5, max: 1_000, initial: 40 },
+    ],
+    flows: false,
+    options: adaptive,
+    create: createSemaphore,
   },
 };
 
@@ -147,13 +199,30 @@ export function textOf({ kind, numbers }: Choice): string {
   return [kind, ...Object.entries(numbers).map(([name, value]) => `${name}=${value}`)].join(' ');
 }
 
-/** The bounds that the limiter promises: one for each limit. */
+/** The call that creates a limiter. */
+export function codeOf({ kind, numbers }: Choice): string {
+  const { title = '', options } = LIMITERS[kind] ?? {};
+  const name = title.replaceAll(/ ?\b(\w)/g, (_, letter: string) => letter.toUpperCase());
+  const text = JSON.stringify(options?.(numbers), null, 1).replaceAll(/\s+/g, ' ');
+  return `${name}.create(${text.replaceAll(/"(\w+)":/g, '$1:').replaceAll('"', "'")})`;
+}
+
+/**
+ * The bounds that the limiter promises: one for each limit.
+ *
+ * @throws RangeError if it rejects its numbers
+ */
 export function boundsOf(choice: Choice): readonly Bound[] {
   const { kind, numbers } = choice;
+  if (kind === 'semaphore') {
+    const { min, max } = numbers;
+    return parseLimiter(`semaphore adapt=gradient min=${min} max=${max}`).bounds();
+  }
   if (kind !== 'limit-set') return parseLimiter(textOf(choice)).bounds();
-  const limits = limitsOf(numbers).map(({ rate, burst }) => ({
-    kind: 'token-bucket',
-    numbers: { rate, burst },
-  }));
-  return limits.flatMap(boundsOf);
+  return limitsOf(numbers).limits.flatMap((numbers) => boundsOf({ kind: 'token-bucket', numbers }));
+}
+
+/** @throws RangeError if the pattern rejects its numbers */
+export function checkTraffic(choice: Choice): void {
+  parsePattern(textOf(choice));
 }

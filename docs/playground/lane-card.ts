@@ -1,6 +1,6 @@
 import { Chart } from './chart.ts';
 import { button, choiceForm, element, figure } from './form.ts';
-import { type Choice, LIMITERS } from './kinds.ts';
+import { type Choice, codeOf, LIMITERS } from './kinds.ts';
 import type { Lane } from './lane.ts';
 import { SLOT_US, type Timeline } from './timeline.ts';
 
@@ -16,6 +16,8 @@ export class LaneCard {
   readonly #figures = element('dl', { class: 'figures' });
   readonly #promise = element('p', { class: 'promise' });
   readonly #place = element('div', { class: 'chart', role: 'img' });
+  readonly #code = element('code');
+  #kind = '';
   #chart: Chart | undefined;
   #summary = '';
 
@@ -28,19 +30,28 @@ export class LaneCard {
       this.#figures,
       this.#place,
       this.#promise,
+      this.#code,
     ]);
   }
 
   /** Call this after the card is in the page, which gives the chart its width. */
   show(slots: readonly number[], offered: Timeline): void {
     const lane = this.#lane;
-    this.#chart ??= new Chart(this.#place, () => lane.tokensFlow);
+    const { kind } = lane.choice;
+    const { latencyMs } = lane;
+    const unit = latencyMs === undefined ? 'tokens' : 'permits';
+    if (this.#kind !== kind) {
+      this.#kind = kind;
+      this.#chart?.remove();
+      this.#chart = new Chart(this.#place, { flows: LIMITERS[kind]?.flows ?? false, unit });
+    }
+    this.#code.textContent = codeOf(lane.choice);
     const admitted = lane.admitted.values(slots, 0);
     const tokens = lane.tokens.values(slots, null);
     const most = lane.mostInSlot;
     const offers = offered.values(slots, 0);
     const isAbove = most > 4 * Math.max(1, ...offers);
-    this.#chart.draw({ slots, offered: offers, admitted, tokens, most: isAbove ? null : most });
+    this.#chart?.draw({ slots, offered: offers, admitted, tokens, most: isAbove ? null : most });
 
     const perSecond = this.#perSecond(admitted);
     const now = lane.tokensNow;
@@ -48,15 +59,16 @@ export class LaneCard {
       figure('admitted', `${perSecond.toFixed(1)}/s`),
       figure('total admitted', lane.total.toLocaleString('en-US')),
       figure('refused', lane.refused.toLocaleString('en-US')),
-      now < 0 ? figure('promised', (-now).toFixed(1)) : figure('tokens', now.toFixed(1)),
+      now < 0 ? figure('promised', (-now).toFixed(1)) : figure(unit, now.toFixed(1)),
+      ...(latencyMs === undefined ? [] : [figure('latency', `${latencyMs.toFixed(0)} ms`)]),
     );
     const { held, text } = lane.promise;
     this.#promise.className = held ? 'promise held' : 'promise broken';
     const inSlot = `at most ${most.toLocaleString('en-US', { maximumFractionDigits: 1 })} in any 100 ms`;
-    this.#promise.textContent = [
-      `${held ? 'held' : 'BROKEN'}: ${text}.`,
-      isAbove ? `Far above the chart: ${inSlot}.` : `Red line: ${inSlot}.`,
-    ].join(' ');
+    const line = Number.isFinite(most)
+      ? ` ${isAbove ? 'Far above the chart' : 'Red line'}: ${inSlot}.`
+      : '';
+    this.#promise.textContent = `${held ? 'held' : 'BROKEN'}: ${text}.${line}`;
     const kept = held ? 'bound held' : 'bound broken';
     this.#summary = `${this.#title}: ${perSecond.toFixed(1)} requests a second admitted, ${kept}`;
     this.#place.setAttribute('aria-label', this.#summary);

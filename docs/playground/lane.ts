@@ -37,15 +37,15 @@ export class Lane {
   }
 
   get data(): LaneData {
-    return { id: this.#id, handle: this.#limiter.handle };
+    return { id: this.#id, handle: this.#limiter.handle, server: this.#limiter.calls?.server };
   }
 
-  /** Whether tokens arrive continuously, not in steps. */
-  get tokensFlow(): boolean {
-    return this.#limiter.flows;
+  /** The average latency of the calls behind a semaphore; undefined for other limiters. */
+  get latencyMs(): number | undefined {
+    return this.#limiter.calls?.latencyMs();
   }
 
-  /** Tokens now; negative if tokens are promised to waiting requests. */
+  /** Tokens now, negative if tokens are promised to waiting requests; of a semaphore, its permits. */
   get tokensNow(): number {
     return this.#limiter.tokens();
   }
@@ -57,6 +57,7 @@ export class Lane {
    * @throws RangeError if the limiter rejects the numbers; nothing has changed then
    */
   change(choice: Choice): void {
+    const bounds = boundsOf(choice);
     if (choice.kind === this.#choice.kind) this.#limiter.reconfigure(choice.numbers);
     else {
       this.#limiter = create(choice);
@@ -65,7 +66,7 @@ export class Lane {
     this.#choice = choice;
     // The new limit is checked with the admissions under it.
     this.#id = ids++;
-    this.#bounds = boundsOf(choice);
+    this.#bounds = bounds;
     this.#pending = [];
   }
 
@@ -85,6 +86,12 @@ export class Lane {
 
   /** Checks all admissions before this instant: no worker will report an earlier one. */
   checkUntil(untilUs: number): void {
+    const inFlight = this.#limiter.calls?.inFlight();
+    if (inFlight !== undefined) {
+      for (const bound of this.#bounds) bound.peak = Math.max(bound.peak, inFlight);
+      this.#pending = [];
+      return;
+    }
     const sorted = this.#pending.sort(([a], [b]) => a - b);
     const ready = sorted.findIndex(([from]) => from >= untilUs);
     const count = ready < 0 ? sorted.length : ready;

@@ -107,7 +107,7 @@ function run(): void {
     },
   });
   const hire = button('Add a worker', 'Add a worker', () => {
-    playground.hire();
+    playground.crew.hire();
     keepLink();
     update();
   });

@@ -1,10 +1,18 @@
 import type { LimiterHandle } from '../../src/index.ts';
 import type { StreamOptions } from './stream.ts';
 
+/** A simulated server: a semaphore, and how long a call holds its permit on average. */
+export interface ServerData {
+  readonly handle: LimiterHandle<'semaphore'>;
+  readonly serviceMs: number;
+}
+
 /** A limiter in use, as a worker knows it. */
 export interface LaneData {
   readonly id: number;
   readonly handle: LimiterHandle;
+  /** Behind a semaphore. */
+  readonly server: ServerData | undefined;
 }
 
 /** From the page to a worker. */

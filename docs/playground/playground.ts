@@ -1,6 +1,6 @@
 import { systemClock } from '../../src/index.ts';
 import { Crew } from './crew.ts';
-import { type Choice, textOf } from './kinds.ts';
+import { type Choice, checkTraffic, textOf } from './kinds.ts';
 import { Lane } from './lane.ts';
 import type { WorkerReport } from './messages.ts';
 import { hashOf, type Setup } from './setup.ts';
@@ -24,9 +24,11 @@ export class Playground {
     this.lanes = limiters.map((choice) => new Lane(choice));
     this.#traffic = traffic;
     this.#waitMs = waitMs;
-    this.crew = new Crew((member, report) => this.#add(member.name, report));
+    this.crew = new Crew(
+      (member, report) => this.#add(member.name, report),
+      () => this.#tell(),
+    );
     for (let n = 0; n < workers; n++) this.crew.hire();
-    this.#tell();
   }
 
   get setup(): Setup {
@@ -56,7 +58,9 @@ export class Playground {
     return slotsUntil((this.#pausedUs ?? systemClock.now()) - this.#startUs);
   }
 
+  /** @throws RangeError if the pattern rejects its numbers */
   set traffic(choice: Choice) {
+    checkTraffic(choice);
     this.#traffic = choice;
     this.#tell();
   }
@@ -81,11 +85,6 @@ export class Playground {
 
   remove(lane: Lane): void {
     this.lanes.splice(this.lanes.indexOf(lane), 1);
-    this.#tell();
-  }
-
-  hire(): void {
-    this.crew.hire();
     this.#tell();
   }
 

@@ -33,4 +33,9 @@ export const PRESETS: readonly Preset[] = [
     look: 'Stall or kill some of the workers: the limit holds, and the others take what they leave.',
     hash: 'limiter=sliding-log limit=50 intervalMs=1000&traffic=poisson rate=200&workers=8',
   },
+  {
+    title: 'Permits that follow a server',
+    look: 'A server answers 16 calls at once, each in 40 ms on average; more calls queue in it. The permits above follow its latency, those below are always 100. Set the server to 8 in both: the latency of the first stays low.',
+    hash: 'limiter=semaphore min=1 max=100 capacity=16 serviceMs=40&limiter=semaphore min=100 max=100 capacity=16 serviceMs=40&traffic=poisson rate=600',
+  },
 ];

@@ -1,5 +1,13 @@
 import { parseTerms, type TermForm } from '../../src/simulate/terms.ts';
-import { type Choice, type Field, LIMITERS, TRAFFIC, textOf } from './kinds.ts';
+import {
+  boundsOf,
+  type Choice,
+  checkTraffic,
+  type Field,
+  LIMITERS,
+  TRAFFIC,
+  textOf,
+} from './kinds.ts';
 
 /** The contents of a link. */
 export interface Setup {
@@ -43,12 +51,13 @@ export function problemOf({ label, min, max }: Field, value: number): string | u
   return `${label} must be a number from ${min} to ${max}, got ${value}`;
 }
 
-function choiceOf(kinds: Kinds, text: string): Choice {
+function choiceOf(kinds: Kinds, text: string, check: (choice: Choice) => unknown): Choice {
   const [{ kind, numbers }] = parseTerms(text, formsOf(kinds));
   for (const field of kinds[kind]?.fields ?? []) {
     const problem = problemOf(field, numbers[field.name] ?? Number.NaN);
     if (problem !== undefined) throw new RangeError(problem);
   }
+  check({ kind, numbers });
   return { kind, numbers };
 }
 
@@ -110,7 +119,9 @@ export function setupOf(hash: string): { readonly setup: Setup; readonly problem
   const other = initial(LIMITERS, 'token-bucket');
   const limiters = texts
     .slice(0, MOST_LIMITERS)
-    .map((text) => read('limiter', text, other, (one) => choiceOf(LIMITERS, one), textOf));
+    .map((text) =>
+      read('limiter', text, other, (one) => choiceOf(LIMITERS, one, boundsOf), textOf),
+    );
   return {
     setup: {
       limiters: limiters.length === 0 ? FIRST.limiters : limiters,
@@ -118,7 +129,7 @@ export function setupOf(hash: string): { readonly setup: Setup; readonly problem
         'traffic',
         parts.get('traffic') ?? textOf(FIRST.traffic),
         FIRST.traffic,
-        (text) => choiceOf(TRAFFIC, text),
+        (text) => choiceOf(TRAFFIC, text, checkTraffic),
         textOf,
       ),
       workers: wholes('workers', 1, MOST_WORKERS),

@@ -1,4 +1,4 @@
-import { attach, Bucket, type Limiter, systemClock } from '../../src/index.ts';
+import { attach, Bucket, type Limiter, Semaphore, systemClock } from '../../src/index.ts';
 import type { LaneData, Order, WorkerReport } from './messages.ts';
 import { type Stream, streamOf } from './stream.ts';
 
@@ -10,18 +10,26 @@ const ROUNDING_US = 0.5;
 
 class Lane {
   readonly #id: number;
-  readonly #limiter: Limiter;
+  readonly #limiter: Limiter | Semaphore;
+  readonly #server: Semaphore | undefined;
+  readonly #serviceMs: number;
   #from: number[] = [];
   #to: number[] = [];
   #refused = 0;
 
-  constructor({ id, handle }: LaneData) {
+  constructor({ id, handle, server }: LaneData) {
     this.#id = id;
-    this.#limiter = attach(handle) as Limiter;
+    this.#limiter = attach(handle) as Limiter | Semaphore;
+    this.#server = server && Semaphore.attach(server.handle);
+    this.#serviceMs = server?.serviceMs ?? 0;
   }
 
   /** Offers one request. A bucket names the instant; windows and logs cannot reserve ahead. */
   offer(waitMs: number): void {
+    if (this.#limiter instanceof Semaphore) {
+      this.#call(this.#limiter, waitMs);
+      return;
+    }
     if (this.#limiter instanceof Bucket) {
       const reservation = this.#limiter.reserve(1, { maxWaitMs: waitMs });
       if (reservation === undefined) this.#refused += 1;
@@ -32,6 +40,22 @@ class Lane {
     const fromUs = systemClock.now();
     if (this.#limiter.tryConsume()) this.#admit(fromUs, systemClock.now());
     else this.#refused += 1;
+  }
+
+  /** Calls the server with a permit, which comes back when it has answered. */
+  #call(semaphore: Semaphore, timeoutMs: number): void {
+    const fromUs = systemClock.now();
+    let isRefused = true;
+    const served = () => {
+      isRefused = false;
+      this.#admit(fromUs, systemClock.now());
+      const serviceMs = -Math.log(1 - Math.random()) * this.#serviceMs;
+      return this.#server?.run(() => new Promise((answer) => setTimeout(answer, serviceMs)));
+    };
+    // An admitted call fails only if its worker stalls for longer than `holdMs`.
+    semaphore.run(served, { timeoutMs }).catch(() => {
+      if (isRefused) this.#refused += 1;
+    });
   }
 
   #admit(fromUs: number, toUs: number): void {
@@ -94,3 +118,6 @@ self.onmessage = ({ data }: MessageEvent<Order>) => {
   turns = setInterval(turn, TURN_MS);
   reports = setInterval(report, REPORT_MS);
 };
+
+// Says that it is ready.
+report();

@@ -231,6 +231,25 @@ describe.skipIf(LACKS_BROWSER)('the playground in Chromium', () => {
       });
     });
 
+  it('lets permits follow a server, and shows the latency of its calls', async () => {
+    const { page, complaints } = await open({
+      hash: '#limiter=semaphore min=1 max=40 capacity=2 serviceMs=20&traffic=constant rate=300',
+    });
+    const figures = async () =>
+      Object.fromEntries(
+        (await page.locator('.lane .figures div').allInnerTexts()).map((text) => text.split('\n')),
+      );
+    await expect
+      .poll(async () => Number((await figures()).permits ?? 20), { timeout: 60_000 })
+      .toBeLessThan(15);
+    expect(Number.parseFloat((await figures()).latency)).toBeGreaterThan(0);
+    expect(await page.locator('.promise').innerText()).toMatch(
+      /^held: at most 40 in flight; tightest so far \d+ of 40\.$/,
+    );
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+
   it("draws a window's tokens as steps, and a bucket's as ramps", async () => {
     const traffic = '&traffic=constant rate=2&workers=1';
     for (const [limiter, steps] of [

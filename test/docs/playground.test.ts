@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { LIMITERS, TRAFFIC } from '../../docs/playground/kinds.ts';
+import { codeOf, LIMITERS, TRAFFIC } from '../../docs/playground/kinds.ts';
 import { Lane } from '../../docs/playground/lane.ts';
 import { PRESETS } from '../../docs/playground/presets.ts';
 import { FIRST, hashOf, initial, type Setup, setupOf } from '../../docs/playground/setup.ts';
 import { streamOf } from '../../docs/playground/stream.ts';
 import { slotsUntil, Timeline } from '../../docs/playground/timeline.ts';
+import { Semaphore } from '../../src/index.ts';
 
 describe('the link of the playground', () => {
   it('carries every kind of limiter and of traffic', () => {
@@ -49,6 +50,21 @@ describe('the link of the playground', () => {
     [
       'traffic=poisson rate=x',
       /rate must be a number/,
+      'Used instead: bursts size=80 everyMs=1500 overMs=200.',
+    ],
+    [
+      'limiter=sliding-log limit=1.5 intervalMs=1000',
+      'limit must be an integer at least 0 and at most 16777216, got 1.5',
+      instead,
+    ],
+    [
+      'limiter=semaphore min=9 max=3 capacity=4 serviceMs=10',
+      'min must be an integer at least 1 and at most 3, got 9',
+      instead,
+    ],
+    [
+      'traffic=bursts size=10 everyMs=100 overMs=500',
+      'overMs must be a number at least 0 and at most 100, got 500',
       'Used instead: bursts size=80 everyMs=1500 overMs=200.',
     ],
     ['workers=9', 'It must be a whole number from 1 to 8.', 'Used instead: 4.'],
@@ -138,6 +154,35 @@ describe('a limiter of the playground', () => {
     expect(lane.promise.held).toBe(false);
   });
 
+  it('keeps a semaphore to its largest number, by the calls in flight', () => {
+    const numbers = { min: 1, max: 30, capacity: 2, serviceMs: 10 };
+    const lane = new Lane({ kind: 'semaphore', numbers });
+    const semaphore = Semaphore.attach(lane.data.handle);
+    semaphore.tryAcquire(7);
+    lane.add(1, 0, report(lane, [0]));
+    lane.checkUntil(1);
+    const text = 'at most 30 in flight; tightest so far 7 of 30';
+    expect(lane.promise).toEqual({ text, held: true });
+    expect([lane.tokensNow, lane.latencyMs, lane.total]).toEqual([20, 0, 1]);
+    const capacity = () => lane.data.server && Semaphore.attach(lane.data.server.handle).permits;
+    expect(capacity()).toBe(2);
+    lane.change({ kind: 'semaphore', numbers: { ...numbers, max: 9, capacity: 1, serviceMs: 20 } });
+    expect([capacity(), lane.data.server?.serviceMs, lane.tokensNow]).toEqual([1, 20, 9]);
+  });
+
+  it('shows the call that creates it', () => {
+    const codes = Object.keys(LIMITERS).map((kind) => codeOf(initial(LIMITERS, kind)));
+    expect(codes).toEqual([
+      'TokenBucket.create({ rate: 30, burst: 20 })',
+      'LeakyBucket.create({ rate: 30, slack: 0 })',
+      'LimitSet.create({ limits: [ { rate: 30, burst: 20 }, { rate: 10, burst: 60 } ] })',
+      'FixedWindow.create({ limit: 30, intervalMs: 1000 })',
+      'SlidingWindow.create({ limit: 30, intervalMs: 1000 })',
+      'SlidingLog.create({ limit: 30, intervalMs: 1000 })',
+      "Semaphore.create({ permits: { min: 1, max: 100 }, adapt: 'gradient' })",
+    ]);
+  });
+
   it('checks an admission only when no worker can report an earlier one', () => {
     const lane = new Lane(bucket);
     lane.add(1, 0, report(lane, [0, 500_000]));
@@ -158,7 +203,9 @@ describe('a limiter of the playground', () => {
     lane.checkUntil(1e6);
     expect(lane.promise.held).toBe(true);
     expect(lane.choice.numbers).toEqual({ rate: 20, burst: 5 });
-    expect(() => lane.change({ kind: 'unheard-of', numbers: {} })).toThrow('no limiter is called');
+    expect(() => lane.change({ kind: 'unheard-of', numbers: {} })).toThrow(
+      'It must begin with one of',
+    );
   });
 
   it.each(Object.keys(LIMITERS))('makes a %s, and changes it while it is used', (kind) => {
@@ -171,7 +218,7 @@ describe('a limiter of the playground', () => {
     expect(lane.data.handle).toEqual(handle);
     expect(lane.tokensNow).toBeGreaterThan(0);
     expect(lane.mostInSlot).toBeGreaterThan(0);
-    expect(lane.tokensFlow).toBe(/bucket|set/.test(kind));
+    expect(LIMITERS[kind]?.flows).toBe(/bucket|set/.test(kind));
   });
 
   it('forgets the tokens of a limiter of another kind', () => {
