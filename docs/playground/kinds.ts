@@ -130,8 +130,8 @@ function createSemaphore(numbers: Numbers): Shown {
     handle: semaphore.handle,
     tokens: () => semaphore.permits,
     reconfigure: (changed) => {
-      semaphore.reconfigure(permitsOf(changed));
       served.reconfigure({ permits: changed['capacity'] ?? 1 });
+      semaphore.reconfigure(permitsOf(changed));
       server.serviceMs = changed['serviceMs'] ?? 1;
     },
     calls: {
@@ -197,6 +197,13 @@ export const TRAFFIC: Readonly<Record<string, Pick<Kind, 'title' | 'fields'>>> =
 /** In the syntax of `zerotime simulate`. */
 export function textOf({ kind, numbers }: Choice): string {
   return [kind, ...Object.entries(numbers).map(([name, value]) => `${name}=${value}`)].join(' ');
+}
+
+/** @throws RangeError if there is no such limiter, or it rejects its numbers */
+export function created({ kind, numbers }: Choice): Shown {
+  const made = LIMITERS[kind]?.create(numbers);
+  if (made === undefined) throw new RangeError(`no limiter is called ${kind}`);
+  return made;
 }
 
 /** The call that creates a limiter. */

@@ -1,5 +1,5 @@
 import type { Bound } from '../../src/simulate/bounds.ts';
-import { boundsOf, type Choice, LIMITERS, type Shown } from './kinds.ts';
+import { boundsOf, type Choice, created, type Shown } from './kinds.ts';
 import type { LaneData, LaneReport } from './messages.ts';
 import { SLOT_US, Timeline } from './timeline.ts';
 
@@ -28,7 +28,7 @@ export class Lane {
 
   constructor(choice: Choice) {
     this.#choice = choice;
-    this.#limiter = create(choice);
+    this.#limiter = created(choice);
     this.#bounds = boundsOf(choice);
   }
 
@@ -60,7 +60,7 @@ export class Lane {
     const bounds = boundsOf(choice);
     if (choice.kind === this.#choice.kind) this.#limiter.reconfigure(choice.numbers);
     else {
-      this.#limiter = create(choice);
+      this.#limiter = created(choice);
       this.tokens = new Timeline();
     }
     this.#choice = choice;
@@ -114,10 +114,4 @@ export class Lane {
   get mostInSlot(): number {
     return Math.min(...this.#bounds.map((bound) => bound.most(SLOT_US)));
   }
-}
-
-function create({ kind, numbers }: Choice): Shown {
-  const made = LIMITERS[kind]?.create(numbers);
-  if (made === undefined) throw new RangeError(`no limiter is called ${kind}`);
-  return made;
 }

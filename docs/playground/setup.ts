@@ -1,8 +1,8 @@
 import { parseTerms, type TermForm } from '../../src/simulate/terms.ts';
 import {
-  boundsOf,
   type Choice,
   checkTraffic,
+  created,
   type Field,
   LIMITERS,
   TRAFFIC,
@@ -119,9 +119,7 @@ export function setupOf(hash: string): { readonly setup: Setup; readonly problem
   const other = initial(LIMITERS, 'token-bucket');
   const limiters = texts
     .slice(0, MOST_LIMITERS)
-    .map((text) =>
-      read('limiter', text, other, (one) => choiceOf(LIMITERS, one, boundsOf), textOf),
-    );
+    .map((text) => read('limiter', text, other, (one) => choiceOf(LIMITERS, one, created), textOf));
   return {
     setup: {
       limiters: limiters.length === 0 ? FIRST.limiters : limiters,

@@ -5,7 +5,7 @@ import { PRESETS } from '../../docs/playground/presets.ts';
 import { FIRST, hashOf, initial, type Setup, setupOf } from '../../docs/playground/setup.ts';
 import { streamOf } from '../../docs/playground/stream.ts';
 import { slotsUntil, Timeline } from '../../docs/playground/timeline.ts';
-import { Semaphore } from '../../src/index.ts';
+import { attach, Semaphore } from '../../src/index.ts';
 
 describe('the link of the playground', () => {
   it('carries every kind of limiter and of traffic', () => {
@@ -59,7 +59,12 @@ describe('the link of the playground', () => {
     ],
     [
       'limiter=semaphore min=9 max=3 capacity=4 serviceMs=10',
-      'min must be an integer at least 1 and at most 3, got 9',
+      'permits.min must be an integer at least 1 and at most 3, got 9',
+      instead,
+    ],
+    [
+      'limiter=semaphore min=1 max=3 capacity=1.5 serviceMs=10',
+      'permits must be an integer at least 0 and at most 65535, got 1.5',
       instead,
     ],
     [
@@ -157,7 +162,7 @@ describe('a limiter of the playground', () => {
   it('keeps a semaphore to its largest number, by the calls in flight', () => {
     const numbers = { min: 1, max: 30, capacity: 2, serviceMs: 10 };
     const lane = new Lane({ kind: 'semaphore', numbers });
-    const semaphore = Semaphore.attach(lane.data.handle);
+    const semaphore = attach(lane.data.handle) as unknown as Semaphore;
     semaphore.tryAcquire(7);
     lane.add(1, 0, report(lane, [0]));
     lane.checkUntil(1);
