@@ -10,8 +10,10 @@ const { RATE = '10', BURST = '20' } = process.env;
 
 if (cluster.isPrimary) {
   for (let i = 0; i < Number(PROCESSES); i++) cluster.fork();
-  cluster.on('listening', (_, { port }) => console.log('listening', port));
-  cluster.on('exit', () => cluster.fork());
+  cluster.on('listening', (worker, { port }) => {
+    console.log('listening', port);
+    worker.once('exit', () => cluster.fork());
+  });
 } else {
   const region = HostRegion.open({ path: REGION, bytes: 8_388_608 });
   const limiter = KeyedTokenBucket.open(region, 'per client', {

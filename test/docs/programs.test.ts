@@ -81,15 +81,15 @@ test.for(['4', '1'])(
   },
 );
 
-test(
-  'gateway: ends if its port is taken',
-  async (context) => {
+test.for(['gateway.mjs', '../../docs/examples/cluster.mjs'])(
+  'gateway: %s ends if its port is taken',
+  { timeout: TIMEOUT_MS },
+  async (program, context) => {
     const server = await httpServer((_, response) => response.end());
     const env = { REGION: hostPath(), PORT: new URL(server.url).port };
-    await runIn(context, 'gateway', ['gateway.mjs'], env);
+    await runIn(context, 'gateway', [program], env);
     await server.kill();
   },
-  TIMEOUT_MS,
 );
 
 // They wait more than they work.

@@ -17,7 +17,7 @@ import { columns } from './summary.ts';
 // Changes of limits from outside the program, and the log of them.
 
 interface ChangeOptions extends RegionOptions {
-  readonly dryRun: boolean;
+  readonly dryRun?: boolean;
   readonly record: boolean;
   readonly keyType?: string;
 }
@@ -83,7 +83,7 @@ Examples:
 function changing(name: string): Command {
   return onRegion(name)
     .argument('<name>', 'the limiter')
-    .option('-n, --dry-run', 'show the change without making it', false)
+    .option('-n, --dry-run', 'show the change without making it')
     .option('--no-record', 'make the change without a record of it');
 }
 
@@ -93,7 +93,7 @@ function change(
   request: Parameters<typeof operationOf>[0],
   options: ChangeOptions,
 ): Promise<void> {
-  const { dryRun: isDry, record: isRecorded, keyType } = options;
+  const { dryRun: isDry = false, record: isRecorded, keyType } = options;
   return withRegion(path, options, (region) => {
     const operation = operationOf({ keyType, ...request });
     const made = operate(region, name, operation, { user: userName(), isDry, isRecorded });

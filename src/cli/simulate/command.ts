@@ -19,9 +19,9 @@ Limiters, with the options of their classes. If joined by ' + ', all of them mus
   token-bucket rate=... burst=... [initial=...]
   token-bucket quantum=... fillIntervalMs=... burst=... [initial=...]
   leaky-bucket rate=... [slack=...]
-  fixed-window limit=... intervalMs=...
-  sliding-window limit=... intervalMs=... [slots=...]
-  sliding-log limit=... intervalMs=...
+  fixed-window limit=... intervalMs=... [initial=...]
+  sliding-window limit=... intervalMs=... [slots=...] [initial=...]
+  sliding-log limit=... intervalMs=... [initial=...]
   semaphore permits=...   calls in flight; first or alone, with --server
   semaphore adapt=gradient|vegas|aimd max=... [min=...] [initial=...]   a number that adapts
 

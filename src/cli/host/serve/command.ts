@@ -30,8 +30,8 @@ Examples:
 interface ServeFlags {
   readonly port: number;
   readonly host: string;
-  readonly name: readonly string[];
-  readonly allowChanges: boolean;
+  readonly name?: readonly string[];
+  readonly allowChanges?: boolean;
   readonly owner?: number;
 }
 
@@ -47,8 +47,8 @@ export function serveCommand(): Command {
       9464,
     )
     .option('--host <address>', 'the address to listen on', parseAddress, '127.0.0.1')
-    .option('--name <host...>', 'other names under which browsers and Prometheus reach it', [])
-    .option('--allow-changes', 'let anyone who has the printed address change limits', false)
+    .option('--name <host...>', 'other names under which browsers and Prometheus reach it')
+    .option('--allow-changes', 'let anyone who has the printed address change limits')
     .option('--owner <uid>', 'the user that owns the files (default: you)', parseUser)
     .addHelpText('after', NOTES)
     .action((paths: string[], flags: ServeFlags) => report(() => serve(paths, flags)));
@@ -62,7 +62,7 @@ function parseAddress(text: string): string {
 
 /** Resolves when a signal has ended it. */
 async function serve(paths: readonly string[], flags: ServeFlags): Promise<void> {
-  const { port, host, name, allowChanges, owner } = flags;
+  const { port, host, name = [], allowChanges = false, owner } = flags;
   loadLibc(); // fails now rather than at each reading
   const unique = new Map(
     paths.map((path) => new WatchedRegion(path, owner)).map((one) => [one.path, one]),
