@@ -67,6 +67,7 @@ function copyPages() {
     home.replace(/<!-- the README's program .*-->/, () => programOf(readme)),
   );
   cpSync(`${DOCS}/site/try.md`, `${SOURCE}/try.md`);
+  cpSync(`${DOCS}/playground/isolation.ts`, `${SOURCE}/isolation.ts`);
   cpSync(`${DOCS}/images`, `${SOURCE}/images`, { recursive: true });
   cpSync(`${DOCS}/playground/public`, `${SOURCE}/public`, { recursive: true });
   cpSync(`${DOCS}/site/theme`, `${SOURCE}/.vitepress/theme`, { recursive: true });
