@@ -67,7 +67,7 @@ function run(): void {
         cards.delete(lane);
         keepLink();
         update();
-        add.focus();
+        add.focus({ preventScroll: true });
       },
     });
     cards.set(lane, card);
@@ -104,6 +104,7 @@ function run(): void {
       say(`Worker ${name} was killed.`);
       keepLink();
       update();
+      hire.focus({ preventScroll: true });
     },
   });
   const hire = button('Add a worker', 'Add a worker', () => {

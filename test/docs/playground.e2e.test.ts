@@ -98,6 +98,8 @@ describe.skipIf(LACKS_BROWSER)('the playground in Chromium', () => {
     await expect.poll(() => page.locator('#workers .stalled').count()).toBe(1);
     await page.getByRole('button', { name: 'Kill worker 2' }).click();
     expect(await page.locator('#status').innerText()).toBe('Worker 2 was killed.');
+    // The button that had the focus is gone.
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Add a worker');
     await expect.poll(() => page.locator('#workers li').count()).toBe(1);
     const [before = 0] = await countsOf(page, 1);
     await expect
