@@ -44,6 +44,7 @@ const gateway = spawn(process.execPath, [new URL('gateway.mjs', import.meta.url)
   },
   stdio: ['ignore', 'pipe', 'inherit'],
 });
+process.once('exit', () => gateway.kill()); // also if the demo fails
 const lines = createInterface(gateway.stdout)[Symbol.asyncIterator]();
 async function nextPort() {
   const { value, done } = await lines.next();

@@ -52,6 +52,7 @@ const child = spawn(process.execPath, ['--import', 'zerotime/opentelemetry/regis
   },
   stdio: ['ignore', 'pipe', 'inherit'],
 });
+process.once('exit', () => child.kill()); // also if the demo fails
 const { value: line, done } = await createInterface(child.stdout)[Symbol.asyncIterator]().next();
 if (done) process.exit(1); // the service has said why
 const url = `http://127.0.0.1:${line.split(' ')[1]}/`;
