@@ -200,7 +200,7 @@ describe.skipIf(LACKS_BROWSER)('the playground in Chromium', () => {
     const at = async () => Number.parseFloat((await values.first().innerText()) || '0');
     await expect.poll(at, { timeout: 30_000 }).toBeGreaterThan(1);
     expect(await page.locator('.u-legend').innerText()).not.toContain('--');
-    expect(await values.nth(3).innerText()).toBe('23');
+    await expect.poll(() => values.nth(3).innerText(), { timeout: 30_000 }).toBe('23');
     await page.getByRole('button', { name: 'Pause the traffic' }).click();
     const latest = await at();
     await page.locator('.u-over').hover({ position: { x: 1, y: 50 } });
