@@ -244,7 +244,9 @@ describe.skipIf(LACKS_BROWSER)('the playground in Chromium', () => {
     await expect
       .poll(async () => Number((await figures()).permits ?? 20), { timeout: 60_000 })
       .toBeLessThan(15);
-    expect(Number.parseFloat((await figures()).latency)).toBeGreaterThan(0);
+    await expect
+      .poll(async () => Number.parseFloat((await figures()).latency ?? '0'))
+      .toBeGreaterThan(0);
     expect(await page.locator('.promise').innerText()).toMatch(
       /^held: at most 40 in flight; tightest so far \d+ of 40\.$/,
     );
