@@ -21,10 +21,11 @@ import { checkWhole } from './window.ts';
 /** A limiter, and the number of times it was given to `allOf`. */
 class Member {
   readonly part: Part;
-  #times = 1;
+  #times: number;
 
-  constructor(part: Part) {
+  constructor(part: Part, times: number) {
     this.part = part;
+    this.#times = times;
   }
 
   /** The multiple of `n` that a call takes from the part. */
@@ -34,10 +35,6 @@ class Member {
 
   repeat(times: number): void {
     this.#times += times;
-  }
-
-  isSameAs({ part }: Member): boolean {
-    return part.identity === this.part.identity;
   }
 
   /** The tokens that a call for `n` takes from the part. */
@@ -111,14 +108,10 @@ class CombinedLimiter extends Described implements Limiter, Source {
         for (const { part, times } of limiter.#members) add(part, times);
         return;
       }
-      const member = new Member(limiter);
-      const same = members.find((known) => known.isSameAs(member));
-      if (same === undefined) {
-        member.repeat(times - 1);
-        members.push(member);
-      } else {
-        same.repeat(times);
-      }
+      const same = members.find(({ part }) => part.identity === limiter.identity);
+      if (same === undefined) members.push(new Member(limiter, times));
+      else if (same.part.tier === limiter.tier) same.repeat(times);
+      else throw new TypeError('limiters must not be one key under two tiers: it has one state');
     };
     for (const limiter of limiters) add(limiter, 1);
     return members;
@@ -161,8 +154,11 @@ class CombinedLimiter extends Described implements Limiter, Source {
     return { parts: refusing.map((member) => messageOf(member.part, member.sum(n))) };
   }
 
-  /** Takes from all members or from none. First asks the lossy member that refused last. */
-  #take(n: number): boolean {
+  /**
+   * Takes from all members or from none. First asks the lossy member that refused last.
+   * @internal
+   */
+  attempt(n: number): boolean {
     if (n === 0) return true;
     if (this.#refuser !== undefined && this.#refuser.timeUntil(n) > 0) return false;
     const exact = this.#exact;
@@ -213,7 +209,7 @@ class CombinedLimiter extends Described implements Limiter, Source {
   }
 
   tryConsume(n = 1): boolean {
-    return this.#take(this.#check(n)) || refused(this, n);
+    return this.attempt(this.#check(n)) || refused(this, n);
   }
 
   decide(n = 1): Decision {
@@ -240,10 +236,6 @@ class CombinedLimiter extends Described implements Limiter, Source {
 
   get waiting(): number {
     return this.#line.length;
-  }
-
-  attempt(n: number): Refusal | undefined {
-    return this.#take(n) ? undefined : this.look(n);
   }
 
   /** Watches the slowest member: changing another's limit cannot end the wait sooner. */
@@ -312,11 +304,12 @@ export function allOf(semaphore: Semaphore, ...limiters: Limiter[]): LimitedSema
  * window and logs none, so they come last; tokens that cannot be returned lapse. A race between
  * threads can therefore briefly admit too little, never too much.
  *
- * A limiter given twice, even through two attachments, must grant twice the tokens.
+ * A limiter given twice, even through two attachments, must grant twice the tokens. One key under two
+ * tiers is refused, because it has one state for both.
  *
  * Callers of `wait` on this object form a line and are served in order. The head of the line tries
- * again when the slowest part can admit it at the earliest, or when that part's limit changes or
- * tokens are returned to it, unless it is a key's. Other threads, `tryConsume` and `waitSync` do not
+ * again when the slowest part can admit it at the earliest, or when that part's limit changes, or
+ * tokens are returned to it or a reservation is cancelled, unless it is a key's. Other threads, `tryConsume` and `waitSync` do not
  * join the line.
  *
  * Accepts any mix of limiters, including nested combinations; of a keyed limiter, that of one key,
@@ -330,8 +323,8 @@ export function allOf(semaphore: Semaphore, ...limiters: Limiter[]): LimitedSema
  * const both = allOf(perSecond, perMinute);
  * both.tryConsume();
  * ```
- * @throws TypeError if no limiter is given, if an argument is not one or is on a server, or if the
- * clocks differ.
+ * @throws TypeError if no limiter is given, if an argument is not one or is on a server, if two are one
+ * key under two tiers, or if the clocks differ.
  */
 export function allOf(...limiters: Limiter[]): Limiter;
 export function allOf(...parts: readonly unknown[]): Limiter | LimitedSemaphore {

@@ -121,6 +121,9 @@ export abstract class BucketCalls extends TokenCalls implements Part {
     if (this.seek().returnTokens(this.clock.now(), n)) announce(this);
   }
 
+  /** Called when a reservation was cancelled; wakes nobody if the bucket is a key's. @internal */
+  cancelled(): void {}
+
   /** Returns the tokens in the bucket: negative in debt, Infinity if unlimited. */
   balance(): number {
     return this.seek().balance(this.clock.now());

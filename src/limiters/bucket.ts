@@ -48,8 +48,12 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
   override returnTokens(n: number): void {
     checkTokens('n', n);
     this.kernel.returnTokens(this.clock.now(), n);
-    // Callers of `allOf` are promised nothing that would move up, so they have to look again.
-    if (n > 0) announce(this);
+    if (n > 0) this.cancelled();
+  }
+
+  /** Callers of `allOf` are promised nothing that would move up, so they look again. @internal */
+  override cancelled(): void {
+    announce(this);
   }
 
   /** Exact in debt too, because waiting callers move up. @internal */

@@ -93,6 +93,11 @@ export class KeyBucket extends BucketCalls {
   }
 
   /** @internal */
+  get tier(): number {
+    return this.at.tier;
+  }
+
+  /** @internal */
   protected override get counted(): string {
     return this.at.name;
   }

@@ -100,11 +100,13 @@ export class KeyWindow extends TokenCalls implements Part, Source {
   }
 
   /** @internal */
-  attempt(n: number): Refusal | undefined {
-    const watched = watch(this.changes);
-    const nowUs = this.clock.now();
-    const { allowed, retryUs } = this.at.seek().decide(nowUs, n);
-    return allowed ? undefined : { retryAtUs: nowUs + retryUs, watch: watched };
+  attempt(n: number): boolean {
+    return this.at.seek().retake(this.clock.now(), n);
+  }
+
+  /** @internal */
+  countWait(n: number, isTaken: boolean): void {
+    this.at.table.kernel.countWait(n, isTaken);
   }
 
   /** @internal */
@@ -157,6 +159,11 @@ export class KeyWindow extends TokenCalls implements Part, Source {
   }
 
   /** @internal */
+  get tier(): number {
+    return this.at.tier;
+  }
+
+  /** @internal */
   receipt(): Receipt {
     return this.at.table.kernel.receipt();
   }
@@ -177,12 +184,17 @@ export class KeyWindow extends TokenCalls implements Part, Source {
    * callers are in the line. In each case nothing is taken.
    */
   async wait(n = 1, options: WaitOptions = {}): Promise<Waited> {
-    return this.#lines.wait(this.identity, this, checkWhole(n), checkWait(options));
+    return this.#lines.wait(this.#line, this, checkWhole(n), checkWait(options));
   }
 
   /** Number of callers waiting for this key and tier in `wait`, on the same table object. */
   get waiting(): number {
-    return this.#lines.countOf(this.identity);
+    return this.#lines.countOf(this.#line);
+  }
+
+  /** The name of its line. */
+  get #line(): string {
+    return `${this.at.name}:${this.tier}`;
   }
 
   /**

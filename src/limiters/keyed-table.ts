@@ -252,7 +252,7 @@ export class TableKey {
 
   /** The same for all limiters on one state, in this thread. */
   get identity(): string {
-    return `${this.table.identity}:${this.name}:${this.tier}`;
+    return `${this.table.identity}:${this.name}`;
   }
 
   /** The fields of a message about a refusal. */

@@ -48,7 +48,7 @@ export class Lease extends Described {
   readonly #bucket: BucketCalls;
   readonly #kernel: BucketKernel;
   readonly #epoch: LimitEpoch;
-  /** Larger calls bypass the stock: `size` or the burst, whichever is less. */
+  /** Calls that cost more bypass the stock: `size` or the burst, whichever is less. */
   #most: number;
   /** In units. */
   #stock = 0;
@@ -93,7 +93,8 @@ export class Lease extends Described {
 
   #refill(n: number, cost: number): boolean {
     this.#settle();
-    if (n > this.#most) {
+    // Rounded up, even a call for the whole burst could cost more than the bucket ever holds.
+    if (cost > this.#most * UNITS) {
       this.release();
       return this.#bucket.take(n);
     }

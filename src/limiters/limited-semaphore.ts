@@ -118,7 +118,7 @@ export class LimitedSemaphore extends Described {
       const permit = this.#waiting === 0 ? this.tryAcquire(n) : undefined;
       if (permit !== undefined) return permit;
     }
-    checkPossible(n, this.#limiter.limit);
+    this.#checkPossible(n);
     if (isFull || timeoutMs === 0) {
       // A part has published the refusal of an attempt.
       if (this.#waiting > 0) refused(this, n);
@@ -138,6 +138,11 @@ export class LimitedSemaphore extends Described {
     } finally {
       this.#waiting--;
     }
+  }
+
+  /** An unlimited bucket with a burst grants more than that. */
+  #checkPossible(n: number): void {
+    if (this.#limiter.timeUntil(n) > 0) checkPossible(n, this.#limiter.limit);
   }
 
   /** Whether a call for `n` tokens need not wait, unless another thread is faster. */
@@ -180,7 +185,7 @@ export class LimitedSemaphore extends Described {
   acquireSync(n = 1, options: Pick<AcquireOptions, 'timeoutMs'> = {}): Permit | undefined {
     checkTokens('n', n);
     const { timeoutMs } = checkWait(checkOptions(options, { timeoutMs: true }));
-    checkPossible(n, this.#limiter.limit);
+    this.#checkPossible(n);
     const deadlineUs = this.clock.now() + timeoutMs * 1000;
     const left = () => ({ timeoutMs: this.#leftMs(deadlineUs) });
     return meetSync(() => this.#semaphore.acquireSync(1, left()), {

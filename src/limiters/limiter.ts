@@ -112,6 +112,8 @@ export interface Part extends Limiter {
   readonly takeback: Takeback;
   /** The same for all limiters on one state, in this thread. @internal */
   readonly identity: string;
+  /** Which of its limits applies to that state, if it has tiers. @internal */
+  readonly tier?: number;
   /** Fires when the limit changes. @internal */
   readonly changes: SharedEvent;
   /**

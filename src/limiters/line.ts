@@ -64,18 +64,25 @@ export class Line {
     signal?.throwIfAborted();
     // 0 tokens are always available, so such a call does not wait in line.
     const isFirst = this.#row.head === undefined || n === 0;
-    const refusal = isFirst ? this.#source.attempt(n) : this.#source.look(n);
-    if (refusal === undefined) return AT_ONCE;
-    const sinceUs = this.#clock.now();
-    const deadlineUs = sinceUs + timeoutMs * 1000;
-    if (refusal.retryAtUs === Number.POSITIVE_INFINITY) throw exceeds(n, this.#source.limit);
-    if (this.#row.length >= maxWaiting) throw this.#refused(n, queueFull(maxWaiting));
-    if (refusal.retryAtUs > deadlineUs) throw this.#refused(n, timedOut(n, timeoutMs));
-    const call = { n, sinceUs, timeoutMs, strict, precise };
-    return this.#row.join(call, deadlineUs, signal, (caller) => {
-      if (this.#row.head === caller) this.#stay(caller, refusal);
-      this.#plan();
-    });
+    let isTaken = isFirst && this.#source.attempt(n);
+    try {
+      if (isTaken) return AT_ONCE;
+      const refusal = this.#source.look(n);
+      const sinceUs = this.#clock.now();
+      const deadlineUs = sinceUs + timeoutMs * 1000;
+      if (refusal.retryAtUs === Number.POSITIVE_INFINITY) throw exceeds(n, this.#source.limit);
+      if (this.#row.length >= maxWaiting) throw this.#refused(n, queueFull(maxWaiting));
+      if (refusal.retryAtUs > deadlineUs) throw this.#refused(n, timedOut(n, timeoutMs));
+      const call = { n, sinceUs, timeoutMs, strict, precise };
+      const waited = await this.#row.join(call, deadlineUs, signal, (caller) => {
+        if (this.#row.head === caller) this.#stay(caller, refusal);
+        this.#plan();
+      });
+      isTaken = true;
+      return waited;
+    } finally {
+      this.#source.countWait?.(n, isTaken);
+    }
   }
 
   /** Publishes a refusal, and returns its error. */
@@ -110,10 +117,12 @@ export class Line {
   #serve(head: Caller): boolean {
     const { n, sinceUs } = head.asked;
     try {
-      const refusal = this.#source.attempt(n);
-      if (refusal === undefined) {
+      if (this.#source.attempt(n)) {
         head.resolve(waitedSince(this.#clock, sinceUs));
-      } else if (refusal.retryAtUs === Number.POSITIVE_INFINITY) {
+        return true;
+      }
+      const refusal = this.#source.look(n);
+      if (refusal.retryAtUs === Number.POSITIVE_INFINITY) {
         head.reject(exceeds(n, this.#source.limit));
       } else if (refusal.retryAtUs > head.atUs) {
         this.#late(head);

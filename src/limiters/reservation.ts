@@ -16,8 +16,8 @@ export interface Taking {
   readonly waitUs: number;
   /** Undefined if nothing can move the tokens. */
   readonly position?: Place | undefined;
-  /** The bucket that settles it. */
-  readonly owner: { settle(estimated: number, actual: number): number };
+  /** The bucket that settles it, and hears of a cancellation. */
+  readonly owner: { settle(estimated: number, actual: number): number; cancelled(): void };
 }
 
 /** Tokens reserved for an instant. Act at that instant or later, or cancel. */
@@ -78,13 +78,15 @@ export class Reservation implements Grant {
   /** {@link cancel}, also after the instant, for callers who know that they did not act. @internal */
   putBack(): boolean {
     const receipt = this.#receipt;
-    const { kernel, position } = this.#taking;
+    const { kernel, position, owner } = this.#taking;
     this.#receipt = undefined;
     const isBack =
       receipt !== undefined && (kernel.cancel(receipt) || position?.cancel(receipt) === true);
     // Tokens that are back cannot be returned by settling as well.
-    if (isBack) this.#n = 0;
-    return isBack;
+    if (!isBack) return false;
+    this.#n = 0;
+    owner.cancelled();
+    return true;
   }
 
   /**

@@ -77,7 +77,7 @@ export abstract class TokenCalls extends Described {
 
   /**
    * Returns the milliseconds until `tokens` can be taken if no one else takes any: 0 if they can
-   * now, Infinity if they never can.
+   * now, Infinity if they never can. For 0 tokens, until the debt is paid.
    */
   timeUntil(tokens: number): number {
     this.check('tokens', tokens);

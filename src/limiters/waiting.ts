@@ -162,13 +162,15 @@ export interface Refusal {
 
 /** A limiter that cannot reserve ahead, as its waiters see it. */
 export interface Source extends Pick<Limiter, 'clock' | 'limit' | 'timeUntil'> {
-  /** Takes `n` tokens and returns undefined, or takes none. @internal */
-  attempt(n: number): Refusal | undefined;
+  /** Takes `n` tokens, or none. @internal */
+  attempt(n: number): boolean;
   /**
    * The refusal that an attempt would meet now; its instant may have passed. Takes nothing.
    * @internal
    */
   look(n: number): Refusal;
+  /** Counts a wait that has ended, if its attempts do not count. @internal */
+  countWait?(n: number, isTaken: boolean): void;
 }
 
 /** Pauses, in microseconds, after attempts that failed although the tokens seemed available. */
@@ -189,22 +191,34 @@ export class Pauses {
   }
 }
 
+type BlockingWait = Omit<Wait, 'maxWaiting' | 'signal'>;
+
 /** Blocks the thread until an attempt succeeds; returns false if that would exceed the timeout. */
-export function waitHere(
+export function waitHere(source: Source, n: number, wait: BlockingWait): boolean {
+  let isTaken = false;
+  try {
+    isTaken = isTakenInTime(source, n, wait);
+  } finally {
+    source.countWait?.(n, isTaken);
+  }
+  return isTaken || refused(source, n);
+}
+
+function isTakenInTime(
   source: Source,
   n: number,
-  { timeoutMs, strict, precise }: Omit<Wait, 'maxWaiting' | 'signal'>,
+  { timeoutMs, strict, precise }: BlockingWait,
 ): boolean {
   const { clock } = source;
   const deadlineUs = clock.now() + timeoutMs * 1000;
   const pauses = new Pauses();
-  for (;;) {
-    const refusal = source.attempt(n);
-    if (refusal === undefined) return true;
+  while (!source.attempt(n)) {
+    const refusal = source.look(n);
     if (refusal.retryAtUs === Number.POSITIVE_INFINITY) throw exceeds(n, source.limit);
     const nowUs = clock.now();
     const retryAtUs = pauses.retryAtUs(refusal, nowUs);
-    if (retryAtUs > deadlineUs) return refused(source, n);
+    if (retryAtUs > deadlineUs) return false;
     sleepOrLook(clock, nowUs, retryAtUs, { strict, precise, event: refusal.watch?.observed });
   }
+  return true;
 }

@@ -32,7 +32,6 @@ import {
   NO_INSTANT_US,
   type Refusal,
   type Source,
-  type Watch,
   waitHere,
   watch,
 } from './waiting.ts';
@@ -191,20 +190,21 @@ export abstract class WindowLimiter<Kind extends WindowKind>
   }
 
   /** @internal */
-  attempt(n: number): Refusal | undefined {
-    const watched = watch(this.changes);
-    return this.take(n) ? undefined : this.#refusal(this.#kernel.waitUs, watched);
+  attempt(n: number): boolean {
+    return this.#kernel.tryTake(n, this.reading);
   }
 
   /** @internal */
   look(n: number): Refusal {
     const watched = watch(this.changes);
-    return this.#refusal(this.#kernel.timeUntil(n, this.reading), watched);
-  }
-
-  #refusal(waitUs: number, watched: Watch): Refusal {
+    const waitUs = this.#kernel.timeUntil(n, this.reading);
     const retryAtUs = this.#kernel.metLimit === 0 ? NO_INSTANT_US : this.reading.us + waitUs;
     return { retryAtUs, watch: watched };
+  }
+
+  /** @internal */
+  countWait(n: number, isTaken: boolean): void {
+    this.#kernel.countWait(n, isTaken);
   }
 
   /** @internal */

@@ -64,6 +64,32 @@ describe('allOf', () => {
     expect(await wait).toBe(1500);
   });
 
+  it.each([
+    [
+      'a cancelled reservation',
+      (slow: TokenBucket) => {
+        const reservation = slow.reserve(5);
+        return () => reservation?.cancel();
+      },
+    ],
+    [
+      'an aborted wait',
+      (slow: TokenBucket) => {
+        const controller = new AbortController();
+        slow.wait(5, { signal: controller.signal }).catch(() => undefined);
+        return () => controller.abort();
+      },
+    ],
+  ])('ends when the tokens of %s are back', async (_, reserve) => {
+    const { clock, slow, both, settle } = heldUp(1);
+    const giveUp = reserve(slow);
+    const wait = both.wait(2).then(() => clock.nowMs);
+    await settle(2000); // it would last until 7000
+    giveUp();
+    for (const ms of [2000, 7000]) await settle(ms);
+    expect(await wait).toBe(2000);
+  });
+
   it('fails at once when a change moves its end past its timeout, and leaves no listener behind', async () => {
     const { slow, both, settle } = heldUp(1);
     const { signal } = new AbortController();

@@ -343,4 +343,18 @@ describe('allOf the same limiter, given more than once', () => {
     const parts = [table.for('ann'), table.for('bob'), other.for('ann')];
     expect(allOf(...parts).tryConsume(5)).toBe(true);
   });
+
+  it('is refused if it is one key under two tiers', () => {
+    const tiers = { pro: { rate: 5, burst: 9 } };
+    const buckets = KeyedTokenBucket.create({ rate: 1, burst: 5, tiers, capacity: 9, ...shared });
+    const limits = { limit: 5, tiers: { pro: { limit: 9 } }, intervalMs: 1000, capacity: 9 };
+    for (const table of [buckets, KeyedFixedWindow.create({ ...limits, ...shared })]) {
+      const tier = 'pro';
+      const ann = table.for('ann', { tier });
+      const message = 'limiters must not be one key under two tiers: it has one state';
+      expect(() => allOf(allOf(ann), table.for('ann'))).toThrow(new TypeError(message));
+      const all = allOf(ann, table.for('bob'), table.for('ann', { tier }));
+      expect([all.tryConsume(4), ann.available()]).toEqual([true, 1]);
+    }
+  });
 });

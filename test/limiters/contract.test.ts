@@ -312,5 +312,18 @@ describe.each(LIMITER_CASES)(
       });
       expect(other?.stats?.()).toEqual(limiter.stats());
     });
+
+    it('counts a wait once, however often it tries, and one that fails as refused', async () => {
+      const { clock, limiter } = make();
+      if (limiter.stats === undefined) return expect(limiter.handle).toBeUndefined();
+      expect(await limiter.wait(LIMIT)).toEqual({ waitedMs: 0 });
+      const waits = [limiter.wait(2), limiter.wait(LIMIT - 2)];
+      clock.advance(limiterCase.refillMs);
+      await Promise.all(waits);
+      expect(limiter.stats()).toMatchObject({ calls: 3, admitted: 2 * LIMIT, refused: 0 });
+      expect(await codeOf(limiter.wait(1, { timeoutMs: 1 }))).toBe('ERR_RATE_LIMIT_TIMEOUT');
+      expect(limiter.waitSync(1, { timeoutMs: 0 })).toBe(false);
+      expect(limiter.stats()).toMatchObject({ calls: 5, admitted: 2 * LIMIT, refused: 2 });
+    });
   },
 );

@@ -6,6 +6,7 @@ import {
   KeyedFixedWindow,
   KeyedTokenBucket,
   ManualClock,
+  RateLimitError,
   TokenBucket,
 } from '../../src/index.ts';
 import { SHARE } from '../support/random.ts';
@@ -43,6 +44,21 @@ test('no window ever admits more than the limit, even if the clock steps back', 
     for (const count of admitted.values()) expect(count).toBeLessThanOrEqual(LIMIT);
   });
   fc.assert(property, { numRuns: 1000 * SHARE });
+});
+
+test('a wait counts once, however often it tries, and one that fails as refused', async () => {
+  const clock = ManualClock.create();
+  const options = { limit: LIMIT, intervalMs: INTERVAL_MS, capacity: CAPACITY, clock };
+  const made = KeyedFixedWindow.create({ ...options, stats: true });
+  await made.wait('ann', LIMIT);
+  const waiting = made.wait('ann', LIMIT);
+  clock.advance(INTERVAL_MS);
+  await waiting;
+  expect(made.stats()).toMatchObject({ calls: 2, admitted: 2 * LIMIT, refused: 0 });
+  await expect(made.wait('ann', 1, { timeoutMs: 1 })).rejects.toThrow(RateLimitError);
+  expect(made.waitSync('ann', 1, { timeoutMs: 0 })).toBe(false);
+  expect(made.stats()).toMatchObject({ calls: 4, refused: 2 });
+  expect(made.stats().longestProbe).toBeGreaterThan(0);
 });
 
 test('allOf takes a window of a key back if a later part refuses', () => {

@@ -92,6 +92,16 @@ describe('a lease', () => {
     expect(lease.tryConsume(10)).toBe(true);
   });
 
+  // docs/tuning.md: "A call that needs the whole burst"
+  test.each([0.1, 0.3, 1.1, 2 ** -31])('admits a call for the whole burst: %d', (burst) => {
+    const { clock, bucket, lease } = leased({ rate: 1, burst }, 4);
+    for (let call = 0; call < 3; call++) {
+      expect(lease.tryConsume(burst)).toBe(true);
+      expect([lease.stock, bucket.available(), lease.tryConsume(burst)]).toEqual([0, 0, false]);
+      clock.advance(2000);
+    }
+  });
+
   test('works on an unlimited bucket', () => {
     const { bucket, lease } = leased({ rate: Number.POSITIVE_INFINITY, burst: 1e9 }, 64);
     for (let spent = 0; spent < 1000; spent++) expect(lease.tryConsume(0.7)).toBe(true);

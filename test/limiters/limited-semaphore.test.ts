@@ -134,6 +134,15 @@ describe.each(TARGETS)('a semaphore and a bucket, with kernel %s,', (kernel) => 
     expect(starts.map((atMs) => atMs - from)).toEqual([0, 100, 350, 450, 700, 800]);
   });
 
+  test('grants more than the burst of an unlimited bucket', async () => {
+    const { both, bucket } = create({ permits: 1 });
+    bucket.reconfigure({ rate: Number.POSITIVE_INFINITY });
+    const first = both.acquireSync(10);
+    const second = both.acquire(10);
+    first?.release();
+    expect((await second).n).toBe(1);
+  });
+
   test('returns the permit if the tokens cannot come in time, or the wait is aborted', async () => {
     const made = create({ burst: 1 });
     const { both, clock } = made;

@@ -102,9 +102,16 @@ export abstract class TableHost<Engine extends TableEngine> {
     return this.#counted(wait, tokens);
   }
 
-  /** Takes tokens now for a call that was counted before; false if there are too few. */
+  /** Takes tokens now for a call that is counted elsewhere; false if there are too few. */
   retake(nowUs: number, tokens: number): boolean {
-    return this.answer(() => this.engine.acquire(this.high, this.low, nowUs, tokens, 0)) === 0;
+    const wait = this.answer(() => this.engine.acquire(this.high, this.low, nowUs, tokens, 0));
+    this.#probed();
+    return wait === 0;
+  }
+
+  /** Counts a call of {@link retake} whose wait has ended. */
+  countWait(tokens: number, isTaken: boolean): void {
+    this.counters?.count(isTaken ? tokens : 0, !isTaken, 0);
   }
 
   charge(nowUs: number, tokens: number): number {
@@ -245,10 +252,13 @@ export abstract class TableHost<Engine extends TableEngine> {
   }
 
   #count(admitted: number, refused: boolean): void {
+    this.counters?.count(admitted, refused, this.engine.failedExchanges());
+    this.#probed();
+  }
+
+  #probed(): void {
     const { counters } = this;
-    if (counters === undefined) return;
-    counters.count(admitted, refused, this.engine.failedExchanges());
-    if (!this.isKeyed) return;
+    if (counters === undefined || !this.isKeyed) return;
     const at = counters.at(COUNTER.longestProbe);
     raiseDouble(this.place.region.i64, at, this.engine.longestProbe());
   }
@@ -272,8 +282,10 @@ export interface KeyedKernel extends TokenKernel {
    * limits it.
    */
   block(nowUs: number, us: number): boolean;
-  /** Takes tokens now for a call that was counted before; false if there are too few. */
+  /** Takes tokens now for a call that is counted elsewhere; false if there are too few. */
   retake(nowUs: number, tokens: number): boolean;
+  /** Counts a call of {@link retake} whose wait has ended. */
+  countWait(tokens: number, isTaken: boolean): void;
   /** Fills the key's bucket for every limit; false if there is none, or it is full. */
   reset(nowUs: number): boolean;
   /** The place of the last admission, which is due at `dueUs` under the limits in force. */

@@ -211,6 +211,11 @@ export class HostedWindow {
     this.#failedExchanges = 0;
   }
 
+  /** Counts a call of {@link tryTake}. */
+  countWait(tokens: number, isTaken: boolean): void {
+    this.#count(isTaken ? tokens : 0, !isTaken);
+  }
+
   /** Throws for a configuration that no thread writes, or a word. */
   #failDamaged(): never {
     liveWindow(this.#place, this.#bounds);
@@ -243,12 +248,17 @@ export class HostedWindow {
 
   /** Takes `tokens` now, or none. */
   take(tokens: number, clock: ClockReader): boolean {
+    const isTaken = this.tryTake(tokens, clock);
+    this.countWait(tokens, isTaken);
+    return isTaken;
+  }
+
+  /** {@link take} for a call that is counted when its wait ends. */
+  tryTake(tokens: number, clock: ClockReader): boolean {
     this.#taken = 0;
     // Faster than Math.min, which distinguishes 0 from -0.
     const n = tokens < ABOVE_ANY_LIMIT ? tokens : ABOVE_ANY_LIMIT;
-    const isTaken = n === 0 || this.#attempt(n, n, clock, false) === n;
-    this.#count(isTaken ? tokens : 0, !isTaken);
-    return isTaken;
+    return n === 0 || this.#attempt(n, n, clock, false) === n;
   }
 
   /** Takes all available tokens, at most `tokens`. */
