@@ -72,7 +72,7 @@ export { SlidingWindow, type SlidingWindowOptions } from './limiters/sliding-win
 export { Sometimes, type SometimesOptions } from './limiters/sometimes.ts';
 export type { Decision, KeyedStats, LimiterStats, LimitState } from './limiters/state.ts';
 export { TokenBucket, type TokenBucketOptions } from './limiters/token-bucket.ts';
-export { type WindowChange, WindowLimiter } from './limiters/window.ts';
+export { type WindowChange, WindowLimiter, type WindowOptions } from './limiters/window.ts';
 export type { KernelName } from './memory/handle.ts';
 export type { RegionHandle } from './memory/region.ts';
 export type { RegionOptions, SharedMemory } from './memory/shared-memory.ts';

@@ -6,22 +6,20 @@ import {
   type OpenLimiter,
   type OpenOptions,
   openByName,
-  SHARED_OPTIONS,
-  type SharedOptions,
 } from './opening.ts';
 import type { Region } from './region.ts';
 import type { Description } from './state.ts';
 import { fixedWindowTerms } from './terms.ts';
-import { createWindow, type WindowChange, WindowLimiter } from './window.ts';
+import {
+  createWindow,
+  WINDOW_OPTIONS,
+  type WindowChange,
+  WindowLimiter,
+  type WindowOptions,
+} from './window.ts';
 
 /** Options of {@link FixedWindow.create}. */
-export interface FixedWindowOptions extends SharedOptions {
-  /** Maximum number of tokens per window: an integer from 0 to 1,073,741,823. 0 admits nothing. */
-  readonly limit: number;
-  /** Minimum length of a window in milliseconds: 0.001 to 1e11 (3.2 years), fractions allowed. */
-  readonly intervalMs: number;
-  /** Tokens available in the first window: an integer from 0 to `limit`. Default `limit`. */
-  readonly initial?: number;
+export interface FixedWindowOptions extends WindowOptions {
   /**
    * Read the clock only when the window is full, which makes calls cheaper. A window then lasts
    * until a call finds it full: after idling, the rest of the old window is admitted first, so up
@@ -30,10 +28,7 @@ export interface FixedWindowOptions extends SharedOptions {
   readonly allowDoubleBurst?: boolean;
 }
 
-const OPTIONS: Known<FixedWindowOptions> = /* @__PURE__ */ joined(SHARED_OPTIONS, {
-  limit: true,
-  intervalMs: true,
-  initial: true,
+const OPTIONS: Known<FixedWindowOptions> = /* @__PURE__ */ joined(WINDOW_OPTIONS, {
   allowDoubleBurst: true,
 });
 

@@ -7,22 +7,20 @@ import {
   type OpenLimiter,
   type OpenOptions,
   openByName,
-  SHARED_OPTIONS,
-  type SharedOptions,
 } from './opening.ts';
 import type { Region } from './region.ts';
 import type { Description } from './state.ts';
 import { slidingLogTerms } from './terms.ts';
-import { createWindow, type WindowChange, WindowLimiter } from './window.ts';
+import {
+  createWindow,
+  WINDOW_OPTIONS,
+  type WindowChange,
+  WindowLimiter,
+  type WindowOptions,
+} from './window.ts';
 
 /** Options of {@link SlidingLog.create}. */
-export interface SlidingLogOptions extends SharedOptions {
-  /** Maximum number of tokens per interval: an integer from 0 to `maxLimit`. 0 admits nothing. */
-  readonly limit: number;
-  /** Length of the interval in milliseconds: 0.001 to 1e11 (3.2 years), fractions allowed. */
-  readonly intervalMs: number;
-  /** Tokens available at first: an integer from 0 to `limit`. Default `limit`. */
-  readonly initial?: number;
+export interface SlidingLogOptions extends WindowOptions {
   /**
    * The largest limit that `reconfigure` can set: an integer from 1 to 16,777,216, of 8 bytes each.
    * Default `limit`.
@@ -30,10 +28,7 @@ export interface SlidingLogOptions extends SharedOptions {
   readonly maxLimit?: number;
 }
 
-const OPTIONS: Known<SlidingLogOptions> = /* @__PURE__ */ joined(SHARED_OPTIONS, {
-  limit: true,
-  intervalMs: true,
-  initial: true,
+const OPTIONS: Known<SlidingLogOptions> = /* @__PURE__ */ joined(WINDOW_OPTIONS, {
   maxLimit: true,
 });
 

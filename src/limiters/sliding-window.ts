@@ -6,30 +6,28 @@ import {
   type OpenLimiter,
   type OpenOptions,
   openByName,
-  SHARED_OPTIONS,
-  type SharedOptions,
 } from './opening.ts';
 import type { Region } from './region.ts';
 import type { Description } from './state.ts';
 import { slidingWindowTerms } from './terms.ts';
-import { createWindow, type WindowChange, WindowLimiter } from './window.ts';
+import {
+  createWindow,
+  WINDOW_OPTIONS,
+  type WindowChange,
+  WindowLimiter,
+  type WindowOptions,
+} from './window.ts';
 
 const DEFAULT_SLOTS = 10;
 
 /** Options of {@link SlidingWindow.create}. */
-export interface SlidingWindowOptions extends SharedOptions {
-  /** Maximum number of tokens per window: an integer from 0 to `maxLimit`. 0 admits nothing. */
-  readonly limit: number;
+export interface SlidingWindowOptions extends WindowOptions {
   /**
-   * Length of the window in milliseconds: 0.001 to 1e11 (3.2 years), fractions allowed. A slot must
-   * last at least 0.001 ms, doubled for each bit of `maxLimit` beyond 11: 0.512 ms for a million,
-   * 0.53 s for the largest.
+   * Number of slots in the window: an integer from 1 to 4096. Default 10. A slot must last at least
+   * 0.001 ms, doubled for each bit of `maxLimit` beyond 11: 0.512 ms for a million, 0.53 s for the
+   * largest.
    */
-  readonly intervalMs: number;
-  /** Number of slots in the window: an integer from 1 to 4096. Default 10. */
   readonly slots?: number;
-  /** Tokens available in the first slot: an integer from 0 to `limit`. Default `limit`. */
-  readonly initial?: number;
   /**
    * The largest limit that `reconfigure` can set: an integer from 1 to 1,073,741,823. Default
    * `limit`.
@@ -37,11 +35,8 @@ export interface SlidingWindowOptions extends SharedOptions {
   readonly maxLimit?: number;
 }
 
-const OPTIONS: Known<SlidingWindowOptions> = /* @__PURE__ */ joined(SHARED_OPTIONS, {
-  limit: true,
-  intervalMs: true,
+const OPTIONS: Known<SlidingWindowOptions> = /* @__PURE__ */ joined(WINDOW_OPTIONS, {
   slots: true,
-  initial: true,
   maxLimit: true,
 });
 

@@ -9,7 +9,7 @@ import {
   LOG_EPOCH_TICKS,
   type WindowKind,
 } from '../kernel/window/limit.ts';
-import { checkOptions, given, type Known } from '../known-options.ts';
+import { checkOptions, given, joined, type Known } from '../known-options.ts';
 import { identityOf } from '../memory/cell.ts';
 import type { SharedEvent } from '../memory/event.ts';
 import type { KernelName } from '../memory/handle.ts';
@@ -22,6 +22,7 @@ import {
   handleOf,
   type LimiterHandle,
   type OpenLimiter,
+  SHARED_OPTIONS,
   type SharedOptions,
 } from './opening.ts';
 import { refused } from './refused.ts';
@@ -57,23 +58,29 @@ export function checkWhole(n: unknown, name = 'n'): number {
   return checkNumber(name, n, { min: 0, integer: true });
 }
 
-/** The new limit of a window or log; omitted fields keep their value. */
-export interface WindowChange {
+/** The options common to windows and logs. */
+export interface WindowOptions extends SharedOptions {
   /**
    * Maximum number of tokens per window: an integer from 0, which admits nothing, to 1,073,741,823,
    * or to `maxLimit` of a sliding window or log.
    */
-  readonly limit?: number;
-  /** Length of the window in milliseconds: 0.001 to 1e11 (3.2 years), fractions allowed. */
-  readonly intervalMs?: number;
-}
-
-/** The options common to windows and logs. */
-interface WindowOptions extends SharedOptions {
   readonly limit: number;
+  /**
+   * Length of the window in milliseconds, at least: 0.001 to 1e11 (3.2 years), fractions allowed.
+   */
   readonly intervalMs: number;
+  /** Tokens available in the first window or slot: an integer from 0 to `limit`. Default `limit`. */
   readonly initial?: number;
 }
+
+export const WINDOW_OPTIONS: Known<WindowOptions> = /* @__PURE__ */ joined(SHARED_OPTIONS, {
+  limit: true,
+  intervalMs: true,
+  initial: true,
+});
+
+/** The new limit of a window or log; omitted fields keep their value. */
+export type WindowChange = Partial<Pick<WindowOptions, 'limit' | 'intervalMs'>>;
 
 /** The options of one kind: a window has 1 slot, and its largest limit is its limit, by default. */
 interface OwnOptions {
