@@ -108,9 +108,9 @@ class CombinedLimiter extends Described implements Limiter, Source {
         for (const { part, times } of limiter.#members) add(part, times);
         return;
       }
-      const same = members.find(({ part }) => part.identity === limiter.identity);
+      const same = members.find(({ part }) => part.at.identity === limiter.at.identity);
       if (same === undefined) members.push(new Member(limiter, times));
-      else if (same.part.tier === limiter.tier) same.repeat(times);
+      else if (same.part.at.tier === limiter.at.tier) same.repeat(times);
       else throw new TypeError('limiters must not be one key under two tiers: it has one state');
     };
     for (const limiter of limiters) add(limiter, 1);

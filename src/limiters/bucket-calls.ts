@@ -47,7 +47,7 @@ export abstract class BucketCalls extends TokenCalls implements Part {
   /** Fires when the limit changes. @internal */
   abstract readonly changes: SharedEvent;
   /** @internal */
-  abstract readonly identity: string;
+  abstract readonly at: Part['at'];
   /** Counts the waiting callers, of each key if there are several. @internal */
   protected abstract readonly waiters: Waiters;
   /** The key under which {@link waiters} counts those of this bucket. @internal */

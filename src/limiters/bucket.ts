@@ -8,6 +8,7 @@ import type { CellKind } from '../memory/layout.ts';
 import { checkMade, checkTokens } from '../options.ts';
 import type { SleepOptions } from '../time/clock.ts';
 import { BucketCalls } from './bucket-calls.ts';
+import type { Part } from './limiter.ts';
 import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
 import { type Reservation, ReservationLine } from './reservation.ts';
 import { type LimiterStats, statsOf } from './state.ts';
@@ -41,8 +42,8 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
   }
 
   /** @internal */
-  get identity(): string {
-    return identityOf(this.#opened.cell);
+  get at(): Part['at'] {
+    return { identity: identityOf(this.#opened.cell) };
   }
 
   override returnTokens(n: number): void {

@@ -88,16 +88,6 @@ export class KeyBucket extends BucketCalls {
   }
 
   /** @internal */
-  get identity(): string {
-    return this.at.identity;
-  }
-
-  /** @internal */
-  get tier(): number {
-    return this.at.tier;
-  }
-
-  /** @internal */
   protected override get counted(): string {
     return this.at.name;
   }

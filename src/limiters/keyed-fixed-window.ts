@@ -154,16 +154,6 @@ export class KeyWindow extends TokenCalls implements Part, Source {
   }
 
   /** @internal */
-  get identity(): string {
-    return this.at.identity;
-  }
-
-  /** @internal */
-  get tier(): number {
-    return this.at.tier;
-  }
-
-  /** @internal */
   receipt(): Receipt {
     return this.at.table.kernel.receipt();
   }
@@ -194,7 +184,7 @@ export class KeyWindow extends TokenCalls implements Part, Source {
 
   /** The name of its line. */
   get #line(): string {
-    return `${this.at.name}:${this.tier}`;
+    return `${this.at.name}:${this.at.tier}`;
   }
 
   /**

@@ -110,10 +110,13 @@ export type Takeback = 'any' | 'current' | 'none';
 export interface Part extends Limiter {
   /** @internal */
   readonly takeback: Takeback;
-  /** The same for all limiters on one state, in this thread. @internal */
-  readonly identity: string;
-  /** Which of its limits applies to that state, if it has tiers. @internal */
-  readonly tier?: number;
+  /**
+   * Its state, with the same identity for all limiters on it in this thread; and the number of the
+   * limit that applies, if the state has tiers.
+   *
+   * @internal
+   */
+  readonly at: { readonly identity: string; readonly tier?: number };
   /** Fires when the limit changes. @internal */
   readonly changes: SharedEvent;
   /**

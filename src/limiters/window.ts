@@ -187,8 +187,8 @@ export abstract class WindowLimiter<Kind extends WindowKind>
   }
 
   /** @internal */
-  get identity(): string {
-    return identityOf(this.#opened.cell);
+  get at(): Part['at'] {
+    return { identity: identityOf(this.#opened.cell) };
   }
 
   /** @internal */

@@ -29,7 +29,7 @@ export function create(setup: string): SharedArrayBuffer {
 class LeasedBucket extends BucketCalls {
   readonly kernel: HostedBucket;
   readonly changes: SharedEvent;
-  readonly identity: string;
+  readonly at: { readonly identity: string };
   protected readonly waiters = new Waiters();
   readonly #place: CellPlace;
 
@@ -40,7 +40,7 @@ class LeasedBucket extends BucketCalls {
     const nonce = nonceOf({ region, offset, bytes: 0 });
     this.#place = openBucketCell(region, offset, 'token-bucket', nonce);
     this.changes = changesOf(this.#place);
-    this.identity = identityOf(this.#place);
+    this.at = { identity: identityOf(this.#place) };
     const opened = exploredEngine<BucketEngine>('buckets', kernel, region);
     this.kernel = new HostedBucket(opened, this.#place);
   }

@@ -23,7 +23,7 @@ import { settled } from '../support/settled.ts';
 /** As if another thread took all tokens just before each take, and returned them just after it. */
 function alwaysLate(limiter: Part, meanwhile = () => {}): Limiter {
   return altered(limiter, {
-    identity: crypto.randomUUID(),
+    at: { identity: crypto.randomUUID() },
     timeUntil: () => 0,
     take() {
       meanwhile();

@@ -30,7 +30,7 @@ export class PlainBucket extends BucketCalls {
   #line: ReservationLine | undefined;
   readonly memory: SharedArrayBuffer;
   readonly changes = new SharedEvent(new Int32Array(new SharedArrayBuffer(4)), 0);
-  readonly identity = crypto.randomUUID();
+  readonly at = { identity: crypto.randomUUID() };
   protected readonly waiters = new Waiters();
 
   private constructor(memory: SharedArrayBuffer, schedule: Schedule, clock: Clock) {
