@@ -12,7 +12,7 @@ describe('a line whose attempts fail', () => {
     const refusal = () => ({ retryAtUs: clock.now() });
     const attempt = () => {
       attempts.push(clock.now());
-      return refusal();
+      return false;
     };
     return { clock, limit: 1, timeUntil: () => 0, attempt, look: refusal };
   }
@@ -42,7 +42,7 @@ describe('a line whose attempts fail', () => {
   it('goes on with the next as soon as the time of its head is over', async () => {
     const clock = ManualClock.create();
     const refusal = () => ({ retryAtUs: clock.now() });
-    const attempt = (n: number) => (n === 2 ? refusal() : undefined);
+    const attempt = (n: number) => n !== 2;
     const line = new Line({ clock, limit: 2, timeUntil: () => 0, attempt, look: refusal });
     const failed = expect(line.wait(2, checkWait({ timeoutMs: 1 }))).rejects.toMatchObject(never);
     const next = line.wait(1, checkWait({}));
@@ -77,7 +77,7 @@ describe('a line whose attempts fail', () => {
         isDamaged = false;
         throw damaged;
       }
-      return clock.now() < 1000 ? { retryAtUs: 1000 } : undefined;
+      return clock.now() >= 1000;
     };
     const look = () => ({ retryAtUs: 1000 });
     const line = new Line({ clock, limit: 1, timeUntil: () => 0, attempt, look });
@@ -94,17 +94,14 @@ describe('a line whose attempts fail', () => {
     const failed = new Error('no time');
     let isFailing = false;
     const attempt = () => {
-      if (clock.now() < 1000) return { retryAtUs: 1000 };
-      if (isFailing) {
-        isFailing = false;
-        vi.spyOn(clock, 'now').mockImplementationOnce(() => {
-          throw failed;
-        });
-        return undefined;
-      }
-      return { retryAtUs: 2000 };
+      if (clock.now() < 1000 || !isFailing) return false;
+      isFailing = false;
+      vi.spyOn(clock, 'now').mockImplementationOnce(() => {
+        throw failed;
+      });
+      return true;
     };
-    const look = () => ({ retryAtUs: 1000 });
+    const look = () => ({ retryAtUs: clock.now() < 1000 ? 1000 : 2000 });
     const line = new Line({ clock, limit: 1, timeUntil: () => 0, attempt, look });
     const first = line.wait(1, checkWait({}));
     const leave = new AbortController();
