@@ -25,8 +25,8 @@ import { type Acquired, RemoteBucket } from './remote-bucket.ts';
 import { hasCode, isUnreachable } from './server-error.ts';
 
 /**
- * Tokens reserved on a server. Act at the reserved instant or later, or cancel. A change of the
- * limit does not move the instant.
+ * Tokens reserved on a server. Act at the reserved instant or later, or cancel. Neither a change of
+ * the limit nor returned tokens move the instant.
  */
 export class RedisReservation {
   /** Milliseconds to wait before acting, from the server's response on; 0 means now. */

@@ -26,7 +26,6 @@ import { ticksWord } from './ticks.ts';
 export interface Acquired extends Standing {
   /** Microseconds to wait before acting, LATER or NEVER. */
   readonly waitUs: number;
-  readonly tokens: number;
 }
 
 export interface RemoteOptions {
@@ -169,7 +168,7 @@ export class RemoteBucket {
     return this.#takeAndLook(tokens, maxWaitUs, (result, standing) => {
       // A free call never waits, even in debt.
       const dueUs = () => (isFree(standing, tokens) ? 0 : untilUs(standing, 0));
-      return { ...standing, waitUs: result === 0 ? dueUs() : result, tokens };
+      return { ...standing, waitUs: result === 0 ? dueUs() : result };
     });
   }
 
@@ -195,13 +194,12 @@ export class RemoteBucket {
   }
 
   /** Undoes an acquisition if nothing has been written since. One that was refused took nothing. */
-  async cancel({ waitUs, originUs, limits, epoch, tokens }: Acquired): Promise<boolean> {
+  async cancel({ waitUs, originUs, limits, epoch }: Acquired): Promise<boolean> {
     if (waitUs < 0) return false;
     const { answer, schedules } = await this.#operate('cancel', () => [
-      String(tokens),
       String(originUs),
       String(epoch),
-      ...limits.map(({ zeroTime }) => ticksWord(zeroTime)),
+      ...limits.flatMap(({ zeroTime, foundTime }) => [zeroTime, foundTime].map(ticksWord)),
     ]);
     return numberAt(answer, resultsAt(schedules)) === 1;
   }

@@ -13,6 +13,8 @@ interface LimitStanding {
   readonly schedule: Schedule;
   /** In ticks since the origin. */
   readonly zeroTime: Ticks;
+  /** The one that the latest take found. */
+  readonly foundTime: Ticks;
 }
 
 /** The state of a bucket on the server. */
@@ -52,10 +54,10 @@ export function readStanding(schedules: Schedules, answer: readonly unknown[]): 
     nowUs: Number(nowUs),
     originUs: Number(originUs),
     epoch: Number(answer[ZERO_TIMES_AT + schedules.length]),
-    limits: schedules.map((schedule, i) => ({
-      schedule,
-      zeroTime: readTicks(answer[ZERO_TIMES_AT + i]),
-    })),
+    limits: schedules.map((schedule, i) => {
+      const zeroTime = readTicks(answer[ZERO_TIMES_AT + i]);
+      return { schedule, zeroTime, foundTime: zeroTime };
+    }),
   };
 }
 
@@ -84,15 +86,30 @@ function capOf(schedule: Schedule): Ticks {
 
 /** The state after a take of these tokens. */
 export function afterTake(standing: Standing, tokens: number): Standing {
-  // A free take writes nothing. Other takes also write the limits under which they are free.
-  if (isFree(standing, tokens)) return standing;
   const { originUs, nowUs } = standing;
-  const limits = standing.limits.map(({ schedule, zeroTime }) => {
-    const full = plus(ticksAt(schedule, originUs, nowUs), -capOf(schedule));
-    const from = zeroTime < full ? full : zeroTime;
-    return { schedule, zeroTime: plus(from, priceOf(schedule, tokens)) };
-  });
-  return { ...standing, limits };
+  // A free take writes nothing. Other takes also write the limits under which they are free.
+  const isNothing = isFree(standing, tokens);
+  const takenAfter = (ticksUntil: (schedule: Schedule) => Ticks) =>
+    standing.limits.map(({ schedule, zeroTime }) => {
+      const grantedAt = plus(ticksAt(schedule, originUs, nowUs), ticksUntil(schedule));
+      const full = plus(grantedAt, -capOf(schedule));
+      const from = isNothing || zeroTime >= full ? zeroTime : full;
+      return { schedule, zeroTime: plus(from, priceOf(schedule, tokens)), foundTime: zeroTime };
+    });
+  const limits = takenAfter(() => 0);
+  const dueUs = ({ schedule, zeroTime }: LimitStanding) =>
+    less(zeroTime, ticksAt(schedule, originUs, nowUs)) / schedule.ticksPerMicro;
+  const last = limits.reduce((a, b) => (dueUs(b) > dueUs(a) ? b : a));
+  if (isNothing || limits.length === 1 || dueUs(last) <= 0) return { ...standing, limits };
+  // Every limit fills up to the granted instant: see `grant` in the script.
+  const wait = plus(last.zeroTime, -ticksAt(last.schedule, originUs, nowUs));
+  const { ticksPerMicro } = last.schedule;
+  const ticksUntil = (schedule: Schedule): Ticks => {
+    if (schedule.ticksPerToken === 0) return 0;
+    if (schedule.ticksPerMicro === ticksPerMicro) return wait;
+    return Math.ceil((Number(wait) * schedule.ticksPerMicro) / ticksPerMicro);
+  };
+  return { ...standing, limits: takenAfter(ticksUntil) };
 }
 
 /** The balance under one limit, in ticks; negative in debt. */

@@ -36,6 +36,11 @@ export class BucketPair {
     return this.#ours instanceof LimitSet;
   }
 
+  /** Whether tokens are promised that are not due yet: in memory a change moves them. */
+  get hasPromised(): boolean {
+    return this.#ours.balance() < 0;
+  }
+
   async reconfigure(change: LimitChange | LimitsChange): Promise<void> {
     const ours = this.#ours;
     if ('limits' in change) {
@@ -130,6 +135,8 @@ export class BucketPair {
         expect(await theirs.drain(n), `drain(${n})`).toBe(ours.consumeOrDrain(n));
         break;
       case 3:
+        // A set in memory moves promised tokens up.
+        if (this.#areSeveral && this.hasPromised) break;
         ours.returnTokens(n);
         await theirs.returnTokens(n);
         // Only a bucket in memory can still cancel a reservation that returned tokens have moved up.

@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis';
+import { createClient } from 'redis';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { ManualClock, type RateLimitError, TokenBucket } from '../../../src/index.ts';
 import { RedisTokenBucket, type RedisTokenBucketOptions } from '../../../src/integrations/redis.ts';
@@ -254,6 +255,26 @@ describe.skipIf(LACKS_REDIS).each(CLIENTS)('with %s', (name) => {
     proxy.request = () => (isLost ? 'swallow' : 'pass');
     await bucket.wait(1, PATIENCE);
     expect(isLost).toBe(false);
+  });
+
+  test('a connection lost without a sign is replaced if its user connects anew', async () => {
+    const redis = createClient({ url: proxy.url });
+    redis.on('error', () => undefined);
+    await redis.connect();
+    onTestFinished(() => redis.destroy());
+    let isLost = false;
+    const onUnreachable = async () => {
+      isLost = false;
+      redis.destroy();
+      await redis.connect();
+    };
+    const bucket = create({ client: redis, onUnreachable });
+    expect(await bucket.tryConsume()).toBe(true);
+    isLost = true;
+    proxy.request = () => (isLost ? 'swallow' : 'pass');
+    await bucket.wait(1, PATIENCE);
+    expect(isLost).toBe(false);
+    expect(await left()).toBe(BURST - 2);
   });
 
   test('calls do not wait for a dead server one after another', async () => {

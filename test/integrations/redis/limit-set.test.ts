@@ -3,6 +3,7 @@ import { LimitSet } from '../../../src/index.ts';
 import { RedisKeyedLimitSet } from '../../../src/integrations/redis.ts';
 import { LATER, NEVER } from '../../../src/kernel/bucket/kernel.ts';
 import { MAX_SPAN_TICKS } from '../../../src/kernel/constants.ts';
+import { changeOf } from '../../../src/limiters/limit.ts';
 import { CONNECT, executed, PACKAGES, remote } from './connections.ts';
 import {
   expectFreePromises,
@@ -79,6 +80,24 @@ describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
     const asked = remote(connection, { limits: LIMITS }, () => NOW_US, 'free');
     await expectFreePromises(asked, () => connection.send('DEL', 'free'));
     await expectNoLateCancels(create());
+  });
+
+  test('hold at the granted instants, although one that was raised delays the calls', async () => {
+    let nowUs = NOW_US;
+    const limits = [
+      { rate: 2000, burst: 1 },
+      { rate: 1000, burst: 5 },
+    ];
+    const bucket = remote(connection, { limits }, () => nowUs);
+    await bucket.reconfigure((now) => changeOf(2, [{ burst: 100 }, {}])(now));
+    const wait = async (n: number) => (await bucket.acquire(n, Number.POSITIVE_INFINITY)).waitUs;
+    expect(await wait(5)).toBe(2000);
+    nowUs += 8;
+    // The second limit is empty at that instant, and needs 2 ms for two tokens.
+    const promised = await bucket.acquire(2, Number.POSITIVE_INFINITY);
+    expect(promised.waitUs).toBe(3992);
+    expect(await bucket.cancel(promised)).toBe(true);
+    expect(await Promise.all([wait(2), wait(1)])).toEqual([3992, 4992]);
   });
 
   test('of each key are separate', async () => {

@@ -2,6 +2,8 @@ import { describe, expect, test } from 'vitest';
 import type { BucketLimit, ContinuousLimit, SeveralLimits } from '../../../src/index.ts';
 import { LATER, NEVER } from '../../../src/kernel/bucket/kernel.ts';
 import { MAX_SPAN_TICKS } from '../../../src/kernel/constants.ts';
+import { changeOf } from '../../../src/limiters/limit.ts';
+import { type Granted, mostBeyond, type Returned } from '../../oracle/bound.ts';
 import {
   casesFor,
   type Decider,
@@ -95,15 +97,69 @@ describe.skipIf(LACKS_REDIS)('a bucket on a server', () => {
       const pair = new BucketPair(connection, `several-${number}`, severalLimits(random, count));
       for (let i = 0; i < WALK; i++) {
         const chance = random.below(20);
-        if (chance === 0) {
+        if (chance === 0 && !pair.hasPromised) {
           const { limits } = severalLimits(random, count);
           await pair.reconfigure({ limits: limits.map((l) => random.pick([l, l, {}])) });
         } else if (chance === 1) {
           pair.clock.advance(random.below(40) * DAY_MS);
           await pair.renew();
         } else if (chance < 8) pair.clock.advance(random.below(1000) / 8);
-        // Without waits: a server lets limits fill up to now, memory up to the granted instant.
-        await pair.step(random, random.below(60) / 4, 0);
+        const maxWaitMs = random.pick([0, 1, 50, Number.POSITIVE_INFINITY]);
+        await pair.step(random, random.below(60) / 4, maxWaitMs);
+      }
+    });
+    connection.end();
+  });
+
+  // docs/redis.md: "keep their instants and come on top of it"
+  // docs/redis.md: "With several limits, each one holds"
+  test(`keeps each limit, but for promises at a change or a return (ZEROTIME_SEED=${SEED})`, async () => {
+    const connection = await CONNECT.redis(server.url);
+    await walks(part(300, 16), async (random, number) => {
+      let nowUs = 1e12;
+      const anyOf = () => ({
+        rate: random.pick(KINDRED),
+        burst: random.pick([1, 2, 3, 5, 12, 40]),
+      });
+      let limits: readonly ContinuousLimit[] = Array.from({ length: 1 + (number % 3) }, anyOf);
+      const bucket = remote(connection, { limits }, () => nowUs, `bound-${number}`);
+      const changes = [{ atUs: 0, limits }];
+      const returned: Returned[] = [];
+      let granted: (Granted & { isKept?: boolean })[] = [];
+      const keep = () => {
+        granted = granted.map((one) => (one.atUs > nowUs ? { ...one, isKept: true } : one));
+      };
+      for (let i = 0; i < WALK; i++) {
+        const chance = random.below(20);
+        const n = random.pick([1, 1, 2, 3, 5]);
+        if (chance < 12) {
+          const { waitUs } = await bucket.acquire(n, random.pick([0, 5e3, 50e3, 1e12]));
+          if (waitUs >= 0) granted.push({ atUs: nowUs + waitUs, n });
+        } else if (chance < 17) nowUs += random.below(random.pick([100, 1000, 5000, 30_000]));
+        else if (chance < 19) {
+          const unused = granted.findIndex(({ atUs, isKept }) => atUs <= nowUs && !isKept);
+          const [one] = unused < 0 ? [] : granted.splice(unused, 1);
+          if (one === undefined) continue;
+          keep();
+          await bucket.returnTokens(one.n);
+          returned.push({ atUs: nowUs, takenUs: one.atUs, n: one.n });
+        } else {
+          keep();
+          const place = random.below(limits.length);
+          limits = limits.map((limit, i) => (i === place ? anyOf() : limit));
+          await bucket.reconfigure((now) => changeOf(now.length, limits)(now));
+          changes.push({ atUs: nowUs, limits });
+        }
+      }
+      const counted = granted.filter(({ isKept }) => !isKept);
+      for (const place of limits.keys()) {
+        const history = changes.map(({ atUs, limits }) => {
+          const { rate, burst } = limits[place] as ContinuousLimit; // there are always as many
+          return { atUs, rate, burst };
+        });
+        const most = Math.max(...history.map(({ burst }) => burst));
+        const { beyond, text } = mostBeyond(counted, history, returned);
+        expect(beyond, text).toBeLessThanOrEqual(most + 1e-6);
       }
     });
     connection.end();

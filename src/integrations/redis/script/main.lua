@@ -6,9 +6,8 @@
 --     2 the limits that the caller assumes: see limit-text.ts
 --     3 the deadline in microseconds of the server's clock, after which the caller has given up;
 --       for tests the negative of the time to use instead of the server's
---     4 the tokens; of change, the next limits
---     5 and more: of change, whether the key is kept for good; of cancel, originUs, epoch and
---       the zero-times that the take has left
+--     4 and more: the tokens; of change, the next limits, and whether the key is kept for good; of
+--       cancel, originUs, epoch, and each zero-time that the take has left and that it found
 --
 -- Calls to try or take come in rows of equal ones, of three words each: the tokens of one, empty
 -- for one token; how many microseconds it may wait, empty for none; how many they are. Of a single

@@ -19,26 +19,24 @@ elseif operation == 'return' and numbers then
   take(-1)
   for _, limit in ipairs(limits) do place(limit, limit.aheadHigh, limit.aheadLow) end
 elseif operation == 'cancel' then
-  reckon(tonumber(ARGV[4]), math.ceil)
   -- Only if it was the last write, in this epoch of the bucket. A bucket that is not stored is
   -- full: a reservation of nothing is the last one.
   local isLatest = not numbers
-    or origin == tonumber(ARGV[5]) and epoch == tonumber(ARGV[6])
+    or origin == tonumber(ARGV[4]) and epoch == tonumber(ARGV[5])
   for i, limit in ipairs(limits) do
+    local left, found = ARGV[4 + 2 * i], ARGV[5 + 2 * i]
     if not numbers then
-      isLatest = isLatest and limit.cost == 0
+      isLatest = isLatest and left == found
     elseif isLatest then
-      local high, low = halves(ARGV[6 + i])
+      local high, low = halves(left)
       isLatest = limit.high == high and limit.low == low
+      high, low = halves(found)
+      place(limit, high - limit.gridHigh, low - limit.gridLow)
+      isMoved = isMoved or left ~= found
     end
   end
   answer[#answer + 1] = isLatest and 1 or 0
-  if isLatest and numbers then
-    for _, limit in ipairs(limits) do
-      limit.aheadHigh, limit.aheadLow = limit.high - limit.gridHigh, limit.low - limit.gridLow
-    end
-    take(-1)
-  end
+  if not isLatest then return answer end
 elseif operation == 'change' then
   isKept = isTimed or ARGV[5] == '1'
   INCLUDE 'change.lua'

@@ -84,6 +84,8 @@ if isOwn or isTake or operation == 'try' then
         if cost > 0 then
           local most, ahead = 0, f[at + AHEAD]
           if waitUs > 0 then
+            -- Promises under several limits take the long path.
+            isShort = isShort and (first == last or ahead + cost * calls <= 0)
             most = waitUs * f[at + PER_MICRO] + 0.5
             most = math.min(most - most % 1, MAX_SPAN_TICKS)
           end

@@ -43,12 +43,36 @@ local function take(sign)
   end
 end
 
+-- Takes the cost of a call. Every limit fills up to the granted instant, at which the last one has its
+-- tokens, not to now: so each is a plain bucket at those instants, whatever the others do.
+local function grant()
+  take(1)
+  local last, longestUs = nil, 0
+  for _, limit in ipairs(limits) do
+    local us = limit.perToken > 0 and value(limit.aheadHigh, limit.aheadLow) / limit.perMicro or 0
+    if us > longestUs then last, longestUs = limit, us end
+  end
+  if not last or #limits == 1 then return end
+  local dueHigh, dueLow = last.aheadHigh, last.aheadLow
+  for _, limit in ipairs(limits) do
+    local high, low = dueHigh, dueLow
+    if limit.perMicro ~= last.perMicro then
+      high, low = split(math.ceil(value(high, low) * limit.perMicro / last.perMicro))
+    end
+    high, low = high - limit.capHigh + limit.costHigh, low - limit.capLow + limit.costLow
+    if limit.perToken > 0 and value(high - limit.aheadHigh, low - limit.aheadLow) > 0 then
+      limit.aheadHigh, limit.aheadLow = settle(high, low)
+    end
+  end
+end
+
 -- Admits equal calls one after the other, and returns how many. Sums of whole numbers up to 2^52
--- and of halves are exact, and so is the floor of their quotient; larger ones go call by call.
+-- and of halves are exact, and so is the floor of their quotient; larger ones go call by call, and
+-- so do promises under several limits.
 local function takeCalls(tokens, waitUs, calls)
   reckon(tokens, math.ceil)
   allow(waitUs)
-  local admitted, isFree, isLarge = calls, true, false
+  local admitted, isFree, isOneByOne = calls, true, #limits > 1 and waitUs > 0
   for _, limit in ipairs(limits) do
     if value(limit.costHigh - limit.capHigh, limit.costLow - limit.capLow) > 0 then
       return MORE_THAN_BURST
@@ -59,15 +83,15 @@ local function takeCalls(tokens, waitUs, calls)
       if room < 2 ^ 52 then
         admitted = math.max(0, math.min(admitted, math.floor(room / limit.cost)))
       elseif limit.cost * calls > 2 ^ 52 then
-        isLarge = true
+        isOneByOne = true
       end
     end
   end
   if isFree then return calls end
-  if isLarge then
+  if isOneByOne then
     admitted = 0
     while admitted < calls and fits() do
-      take(1)
+      grant()
       admitted = admitted + 1
     end
   elseif admitted > 0 then
