@@ -58,6 +58,9 @@ export class RedisReservation {
   }
 }
 
+/** The limiter with this process's share of the limits in force, for use without the server. */
+export type LocalShare = (schedules: Schedules) => BucketCalls;
+
 /** The base class of `RedisTokenBucket` and `RedisLimitSet`, on a Redis or Valkey server. */
 export abstract class RedisBucket extends Described implements TokenSource {
   /** @internal */
@@ -78,7 +81,7 @@ export abstract class RedisBucket extends Described implements TokenSource {
     settings: RedisSettings,
     key: string,
     answers: Answers,
-    local: (schedules: Schedules) => BucketCalls,
+    local: LocalShare,
     waiters: Waiters,
   ) {
     super();

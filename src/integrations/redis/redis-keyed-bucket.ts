@@ -16,6 +16,7 @@ import {
   LIMIT_OPTIONS,
   type LimitChange,
   type LimitsChange,
+  type Schedules,
   type SeveralLimits,
   scheduleOf,
   schedulesOf,
@@ -25,8 +26,14 @@ import type { Description } from '../../limiters/state.ts';
 import { Waiters } from '../../limiters/waiting.ts';
 import { checkMade, checkNumber, shown } from '../../options.ts';
 import { Answers, type RedisStats } from './answers.ts';
-import type { RedisBucket, RedisReservation } from './redis-bucket.ts';
-import { RedisLimitSet, RedisTokenBucket, sharesOf } from './redis-limits.ts';
+import type { LocalShare, RedisBucket, RedisReservation } from './redis-bucket.ts';
+import {
+  bucketShare,
+  RedisLimitSet,
+  RedisTokenBucket,
+  setShare,
+  sharesOf,
+} from './redis-limits.ts';
 import {
   checkName,
   checkRedisOptions,
@@ -97,6 +104,8 @@ interface Makers<Bucket> {
   readonly bucket: (...of: ConstructorParameters<typeof RedisTokenBucket>) => Bucket;
   /** Makes this process's table. */
   readonly local: (limits: Limits<ContinuousLimit>, capacity: number) => LocalTable;
+  /** Makes this process's share of the limits of a key that others than the options' apply to. */
+  readonly share: (processes: number) => LocalShare;
 }
 
 /**
@@ -162,11 +171,14 @@ abstract class RedisKeyedBucket<Bucket extends RedisBucket> extends KeyedCalls<
    */
   for(key: Key): Bucket {
     const name = keyName(this.prefix, key);
-    const local = () => this.#local().for(key);
+    const changed = this.#makers.share(this.settings.processes);
+    const local = (now: Schedules) =>
+      now === this.settings.schedules ? this.#local().for(key) : changed(now);
     return this.#makers.bucket(this.settings, name, this.#answers, local, this.#waiters);
   }
 
-  #recentBucket(key: Key): Bucket {
+  /** @internal */
+  protected recent(key: Key): Bucket {
     let bucket = this.#recent.get(key);
     if (bucket === undefined) {
       bucket = this.for(key);
@@ -182,7 +194,7 @@ abstract class RedisKeyedBucket<Bucket extends RedisBucket> extends KeyedCalls<
   protected of(key: Key, options?: object): RedisBucket {
     try {
       if (options !== undefined) checkOptions(options, {});
-      return this.#recentBucket(key);
+      return this.recent(key);
     } catch (error) {
       return rejecting(error);
     }
@@ -261,6 +273,7 @@ export class RedisKeyedTokenBucket extends RedisKeyedBucket<RedisTokenBucket> {
     return new RedisKeyedTokenBucket(settings, options, {
       bucket: (...of) => new RedisTokenBucket(...of),
       local: ([limit], capacity) => KeyedTokenBucket.create({ ...limit, capacity }),
+      share: bucketShare,
     });
   }
 
@@ -269,7 +282,7 @@ export class RedisKeyedTokenBucket extends RedisKeyedBucket<RedisTokenBucket> {
    * {@link RedisTokenBucket.reconfigure}.
    */
   async reconfigure(key: Key, limit: LimitChange): Promise<void> {
-    return this.for(key).reconfigure(limit);
+    return this.recent(key).reconfigure(limit);
   }
 
   /** @internal */
@@ -308,6 +321,7 @@ export class RedisKeyedLimitSet extends RedisKeyedBucket<RedisLimitSet> {
     return new RedisKeyedLimitSet(settings, options, {
       bucket: (...of) => new RedisLimitSet(...of),
       local: (limits, capacity) => KeyedLimitSet.create({ limits, capacity }),
+      share: setShare,
     });
   }
 
@@ -321,7 +335,7 @@ export class RedisKeyedLimitSet extends RedisKeyedBucket<RedisLimitSet> {
    * {@link RedisLimitSet.reconfigure}.
    */
   async reconfigure(key: Key, change: LimitsChange): Promise<void> {
-    return this.for(key).reconfigure(change);
+    return this.recent(key).reconfigure(change);
   }
 
   /** @internal */

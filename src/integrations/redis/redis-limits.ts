@@ -1,6 +1,8 @@
 import type { Schedule } from '../../kernel/bucket/schedule.ts';
 import type { Limits } from '../../kernel/keyed/table-cell.ts';
+import { tightest } from '../../kernel/limit-set/cell.ts';
 import { checkOptions, joined, type Known } from '../../known-options.ts';
+import type { BucketCalls } from '../../limiters/bucket-calls.ts';
 import {
   type BucketLimit,
   type ContinuousLimit,
@@ -20,7 +22,7 @@ import type { Decision, Description } from '../../limiters/state.ts';
 import { TokenBucket } from '../../limiters/token-bucket.ts';
 import { Waiters } from '../../limiters/waiting.ts';
 import { Answers } from './answers.ts';
-import { RedisBucket } from './redis-bucket.ts';
+import { type LocalShare, RedisBucket } from './redis-bucket.ts';
 import {
   checkLocal,
   checkName,
@@ -41,31 +43,38 @@ export function sharesOf([own, ...others]: Schedules, processes: number): Limits
   return [shareOf(own, processes), ...others.map((one) => shareOf(one, processes))];
 }
 
-interface Locals<Local> {
-  readonly processes: number;
-  /** The user's own limiter, which is never reconfigured. */
-  readonly shared: Local | undefined;
-  readonly create: (limits: Limits<ContinuousLimit>) => Local;
-  readonly reconfigure: (local: Local, limits: Limits<ContinuousLimit>) => void;
-}
-
-/**
- * Returns a function of the limits in force: the limiter with this process's share of them, for use
- * while the server is unreachable. It starts full.
- */
-function localShare<Local>({ processes, shared, create, reconfigure }: Locals<Local>) {
-  let before: Schedules | undefined;
-  let local: Local | undefined;
-  return (schedules: Schedules): Local => {
-    if (shared !== undefined) return shared;
-    if (local !== undefined && before === schedules) return local;
-    const areAsMany = before?.length === schedules.length;
-    before = schedules;
-    const limits = sharesOf(schedules, processes);
-    if (local !== undefined && areAsMany) reconfigure(local, limits);
-    else local = create(limits);
+/** `shared` is the user's own limiter, which is never changed. Otherwise the share starts full. */
+function localShare<Local extends BucketCalls>(
+  shared: Local | undefined,
+  changed: (schedules: Schedules, before: Local | undefined) => Local,
+): LocalShare {
+  let current: Schedules | undefined;
+  let local = shared;
+  return (schedules) => {
+    if (local === undefined || (shared === undefined && current !== schedules)) {
+      local = changed(schedules, local);
+      current = schedules;
+    }
     return local;
   };
+}
+
+export function bucketShare(processes: number, shared?: TokenBucket): LocalShare {
+  return localShare(shared, (schedules, before) => {
+    // If others have stored several limits, the share of the tightest.
+    const limit = shareOf(tightest(schedules), processes);
+    before?.reconfigure(limit);
+    return before ?? TokenBucket.create(limit);
+  });
+}
+
+export function setShare(processes: number, shared?: LimitSet): LocalShare {
+  return localShare(shared, (schedules, before) => {
+    const limits = sharesOf(schedules, processes);
+    if (before?.limits.length !== limits.length) return LimitSet.create({ limits });
+    before.reconfigure({ limits });
+    return before;
+  });
 }
 
 /** Options of `RedisTokenBucket.create`. */
@@ -98,12 +107,8 @@ export class RedisTokenBucket extends RedisBucket {
   static create(options: RedisTokenBucketOptions): RedisTokenBucket {
     const settings = checkRedisOptions(options, OPTIONS, () => [scheduleOf(options)]);
     const key = checkName('key', options.key);
-    const local = localShare<TokenBucket>({
-      processes: settings.processes,
-      shared: checkLocal(options.localBucket, TokenBucket),
-      create: ([limit]) => TokenBucket.create(limit),
-      reconfigure: (bucket, [limit]) => bucket.reconfigure(limit),
-    });
+    const shared = checkLocal(options.localBucket, TokenBucket);
+    const local = bucketShare(settings.processes, shared);
     return new RedisTokenBucket(settings, key, new Answers(settings), local, new Waiters());
   }
 
@@ -167,12 +172,7 @@ export class RedisLimitSet extends RedisBucket {
   static create(options: RedisLimitSetOptions): RedisLimitSet {
     const settings = checkRedisOptions(options, SET_OPTIONS, () => schedulesOf(options.limits));
     const key = checkName('key', options.key);
-    const local = localShare<LimitSet>({
-      processes: settings.processes,
-      shared: checkLocal(options.localBucket, LimitSet),
-      create: (limits) => LimitSet.create({ limits }),
-      reconfigure: (set, limits) => set.reconfigure({ limits }),
-    });
+    const local = setShare(settings.processes, checkLocal(options.localBucket, LimitSet));
     return new RedisLimitSet(settings, key, new Answers(settings), local, new Waiters());
   }
 

@@ -94,6 +94,38 @@ describe('a fleet bucket whose source is unreachable', () => {
     expect(process.stats().failures).toBeGreaterThan(2);
   });
 
+  test.each([undefined, Number.NaN, -1, 101, '5'])(
+    'counts the answer %s as a failure, and buys again once it is a number of tokens',
+    async (answer) => {
+      const { fleet, source, process } = await fleetOf({ stock: 100 });
+      const { consumeOrDrain } = source;
+      source.consumeOrDrain = async () => answer as number;
+      expect(process.consumeOrDrain(1)).toBe(1);
+      const hasFailed = () => !process.tryConsume() && process.stats().failures > 1;
+      await fleet.passUntil(hasFailed, 2000);
+      const cause = { message: expect.stringMatching(/^the result of source.consumeOrDrain must/) };
+      expect(process.stats()).toMatchObject({ bought: 1, isReachable: false, cause });
+      source.consumeOrDrain = consumeOrDrain;
+      await fleet.passUntil(() => process.consumeOrDrain(1) === 1, 2000);
+    },
+  );
+
+  test.each([
+    { rate: 1e-6, processes: 2, stock: 10 },
+    { rate: 1, processes: 2, stock: 1e9 },
+    { rate: 1, processes: 2 ** 60, stock: 1 },
+  ])('can have the local share of %o', async (options) => {
+    const { fleet, process } = await fleetOf({ whenUnreachable: 'local', ...options });
+    fleet.source.isDown = true;
+    expect(process.consumeOrDrain(2)).toBe(1);
+    let shared = 0;
+    for (let seconds = 0; seconds < 10; seconds++) {
+      await fleet.pass(1000);
+      shared += process.consumeOrDrain(10);
+    }
+    expect(shared > 0).toBe(options.stock > 10);
+  });
+
   test('asks a hanging source once, and returns tokens that arrive too late', async () => {
     const fleet = new Fleet({ rate: 1, burst: 1000 });
     const { source } = fleet;

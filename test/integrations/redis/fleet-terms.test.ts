@@ -174,7 +174,9 @@ describe("a fleet bucket's handle", () => {
       /^source.returnTokens must be/,
     );
     expect(attach({ source: { ...from, wait: 5 } })).toThrow(/^source.wait must be a function/);
-    expect(attach({ source: from, random: 5 })).toThrow(/^random must be a function, got 5$/);
+    for (const options of [{ source: from, random: 5 }, { random: 5 }]) {
+      expect(attach(options)).toThrow(/^random must be a function, got 5$/);
+    }
     await expect(fleet.join({ stock: 1, interval: 5 } as { stock: number })).rejects.toThrow(
       /^options has no option "interval"/,
     );

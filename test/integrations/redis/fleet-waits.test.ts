@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { RateLimitError } from '../../../src/index.ts';
+import { Stock } from '../../../src/integrations/redis/fleet/stock.ts';
 import { until } from '../../support/settled.ts';
 import { CLOSED, fleetOf, settle } from './fleet-source.ts';
 
@@ -129,6 +130,18 @@ describe('waiting for tokens of a fleet bucket', () => {
     await settle();
     expect(outcomes.list).toEqual(['next: enough', 'large', 'last']);
     expect(process.available()).toBe(0);
+  });
+
+  // docs/fleets.md: "are spent when they are delivered to the stock"
+  test('takes its tokens when they are delivered, even if its thread is stopped', async () => {
+    const { fleet, process } = await fleetOf({ stock: 10 }, { rate: 1e-5, burst: 1000 });
+    // As a thread does that runs no further.
+    const stopped = Stock.open(process.handle);
+    const waits = Array.from({ length: 5 }, () => stopped.reserve(10));
+    await fleet.passUntil(() => stopped.balance >= 0, 1000);
+    expect(process.stats().bought).toBe(50 + process.available());
+    expect(process.consumeOrDrain(50)).toBeLessThanOrEqual(10);
+    await Promise.all(waits.map((wait) => stopped.arrival(wait, {})));
   });
 
   test('returns what was bought for it when the bucket is closed', async () => {

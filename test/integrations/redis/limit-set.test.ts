@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { LimitSet } from '../../../src/index.ts';
-import { RedisKeyedLimitSet } from '../../../src/integrations/redis.ts';
+import { RedisKeyedLimitSet, RedisTokenBucket } from '../../../src/integrations/redis.ts';
 import { LATER, NEVER } from '../../../src/kernel/bucket/kernel.ts';
 import { MAX_SPAN_TICKS } from '../../../src/kernel/constants.ts';
 import { changeOf } from '../../../src/limiters/limit.ts';
@@ -172,10 +172,18 @@ describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
     });
     expect(await bucket.consumeOrDrain(4)).toBe(4);
     await bucket.reconfigure({ limits: [{ burst: 30 }, { burst: 6 }] });
+    await perKey.reconfigure('b', { limits: [{}, { burst: 3 }] });
+    const one = RedisTokenBucket.create({
+      ...{ client: lost.client, key: 'a', rate: SLOW, burst: 30 },
+      ...{ whenUnreachable: 'local', processes: 3 },
+    });
+    expect(await one.tryConsume(0)).toBe(true);
     const refusing = create(options);
     await gone.stop();
     expect(await bucket.consumeOrDrain(100)).toBe(2);
+    expect(await one.consumeOrDrain(100)).toBe(2);
     expect(await perKey.consumeOrDrain('a', 100)).toBe(3);
+    expect(await perKey.consumeOrDrain('b', 100)).toBe(1);
     const refused = await refusing.decide();
     expect(refused).toMatchObject({ allowed: false, remaining: 0, limit: 9 });
     expect(refused.limits?.map(({ limit }) => limit)).toEqual([12, 9]);

@@ -20,16 +20,17 @@ describe.skipIf(LACKS_REDIS)('buckets of keys on a server', () => {
   };
 
   test('counts waiting callers for each key', async () => {
-    const { client } = connection;
-    const limit = { rate: 20, burst: 1 };
-    const perKey = RedisKeyedTokenBucket.create({ client, prefix: 'waits', ...limit });
+    const perKey = create({ burst: 1 });
     await Promise.all(['ann', 'bob'].map((key) => perKey.wait(key)));
-    const waits = ['ann', 'bob'].map((key) => perKey.wait(key, 1, { maxWaiting: 1 }));
+    const end = new AbortController();
+    const options = { maxWaiting: 1, signal: end.signal };
+    const waits = ['ann', 'bob'].map((key) => perKey.wait(key, 1, options));
     await expect(perKey.wait('ann', 1, { maxWaiting: 1 })).rejects.toMatchObject({
       code: 'ERR_QUEUE_FULL',
     });
     expect([perKey.waiting, perKey.for('ann').waiting, perKey.stats().waiting]).toEqual([2, 1, 2]);
-    await Promise.all(waits);
+    end.abort('enough');
+    for (const wait of waits) await expect(wait).rejects.toBe('enough');
     expect(perKey.waiting).toBe(0);
   });
 
@@ -128,7 +129,9 @@ describe.skipIf(LACKS_REDIS)('buckets of keys on a server', () => {
       processes: 3,
     });
     expect(await perKey.consumeOrDrain('a', 10)).toBe(6);
+    await perKey.reconfigure('c', { burst: 3 });
     await gone.stop();
+    expect(await perKey.consumeOrDrain('c', 10)).toBe(1); // of the changed limit
     expect(await perKey.consumeOrDrain('a', 10)).toBe(2);
     expect(await perKey.consumeOrDrain('b', 10)).toBe(2);
     expect(await perKey.tryConsume('a')).toBe(false);

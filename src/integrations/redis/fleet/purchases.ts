@@ -1,4 +1,6 @@
+import { RATES } from '../../../kernel/bucket/schedule.ts';
 import { TokenBucket } from '../../../limiters/token-bucket.ts';
+import { checkNumber } from '../../../options.ts';
 import type { Clock } from '../../../time/clock.ts';
 import { hasCode } from '../server-error.ts';
 import type { BuyingTerms } from './buying-rule.ts';
@@ -15,6 +17,12 @@ const LONGEST_INTERVALS = 8;
 const MOST_HALVINGS = 30;
 /** After this many granted purchases in a row, the next one is doubled again. */
 const GRANTED_IN_ROW = 16;
+
+/** @throws TypeError, RangeError if the source does not say how many: they must not be guessed. */
+async function boughtFrom(source: TokenSource, n: number): Promise<number> {
+  const got = await source.consumeOrDrain(n);
+  return checkNumber('the result of source.consumeOrDrain', got, { min: 0, max: n });
+}
 
 /**
  * Shares a scarce source evenly. Each process queues for half of its stock and spends the other half
@@ -51,7 +59,7 @@ export class QueuedPurchases {
   async take(n: number): Promise<number> {
     const fromUs = this.#clock.now();
     if (this.isDue) return this.#queue(Math.min(n, this.#most));
-    const got = await this.#source.consumeOrDrain(n);
+    const got = await boughtFrom(this.#source, n);
     this.#tripUs = this.#clock.now() - fromUs;
     this.#isScarce = got < n;
     return got;
@@ -95,6 +103,8 @@ export class QueuedPurchases {
 /** Delay before the first retry after a failure; doubles with each further failure. */
 const RETRY_US = 50_000;
 const MOST_RETRY_US = 1_000_000;
+/** The local share of a low rate keeps the tokens of three years, about as many as a bucket can. */
+const LONGEST_OUTAGE_S = 1e8;
 
 /**
  * Supplies the buyer: from the source or, while it is unreachable, from the local share of the
@@ -121,8 +131,10 @@ export class Purchases {
     this.#queued = new QueuedPurchases(source, clock, terms);
     this.#clock = clock;
     const { stock, rate, processes } = terms;
-    const share = { rate: rate / processes, burst: stock, initial: 0, clock };
-    this.#local = processes === 0 ? undefined : TokenBucket.create(share);
+    if (processes === 0) return;
+    const share = Math.max(RATES.min, rate / processes);
+    const burst = Math.min(stock, Math.max(1, share * LONGEST_OUTAGE_S));
+    this.#local = TokenBucket.create({ rate: share, burst, initial: 0, clock });
   }
 
   get isReachable(): boolean {
@@ -216,7 +228,7 @@ export class Purchases {
   #probe(): void {
     if (this.#probing !== undefined || this.#clock.now() < this.#retryAtUs) return;
     const asked = this.#ask(async () => {
-      const got = await this.#source.consumeOrDrain(1);
+      const got = await boughtFrom(this.#source, 1);
       this.#turn(true);
       this.#retryUs = RETRY_US;
       return got;

@@ -13,7 +13,7 @@ import {
   waitedSince,
 } from '../../../limiters/waiting.ts';
 import { readFields } from '../../../memory/handle.ts';
-import { checkMade, checkTokens } from '../../../options.ts';
+import { checkFunction, checkMade, checkTokens } from '../../../options.ts';
 import { onInstant } from '../../../time/agenda.ts';
 import { attachClock } from '../../../time/attach-clock.ts';
 import type { Clock, ClockHandle } from '../../../time/clock.ts';
@@ -88,6 +88,7 @@ export class FleetSpender extends Described {
    */
   static attach(handle: FleetHandle, options: FleetSpenderOptions = {}): FleetSpender {
     const { source, random = Math.random } = checkOptions(options, { source: true, random: true });
+    checkFunction('random', random);
     const read = readFields("a fleet bucket's handle", handle, 'clock');
     const stock = Stock.open(handle);
     // attachClock validates the handle.
