@@ -111,7 +111,7 @@ describe.skipIf(LACKS_REDIS)('a bucket on a server', () => {
     connection.end();
   });
 
-  // docs/redis.md: "keep their instants and come on top of it"
+  // docs/redis.md: "Tokens that were promised when the limit changed"
   // docs/redis.md: "With several limits, each one holds"
   test(`keeps each limit, but for promises at a change or a return (ZEROTIME_SEED=${SEED})`, async () => {
     const connection = await CONNECT.redis(server.url);
