@@ -132,7 +132,6 @@ describe('waiting for tokens of a fleet bucket', () => {
     expect(process.available()).toBe(0);
   });
 
-  // docs/fleets.md: "The tokens of a wait are spent when"
   test('takes its tokens when they are delivered, even if its thread is stopped', async () => {
     const { fleet, process } = await fleetOf({ stock: 10 }, { rate: 1e-5, burst: 1000 });
     // As a thread does that runs no further.

@@ -111,8 +111,6 @@ describe.skipIf(LACKS_REDIS)('a bucket on a server', () => {
     connection.end();
   });
 
-  // docs/redis.md: "Tokens that were promised when the limit changed"
-  // docs/redis.md: "With several limits, each one holds"
   test(`keeps each limit, but for promises at a change or a return (ZEROTIME_SEED=${SEED})`, async () => {
     const connection = await CONNECT.redis(server.url);
     await walks(part(300, 16), async (random, number) => {
