@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 
-import { ManualClock } from '../../../src/index.ts';
+import { ManualClock, REFUSED } from '../../../src/index.ts';
 import type { RemoteBucket } from '../../../src/integrations/redis/remote-bucket.ts';
 import {
   type RedisClient,
@@ -75,13 +75,14 @@ describe.skipIf(LACKS_REDIS).each(PACKAGES)('calls of one turn, with %s,', (name
 
   test('each have their own answer, wait and error', async () => {
     const bucket = create({ rate: 100, burst: 2 });
-    const [a, b, c, d, e, f] = await Promise.all([
+    const [a, b, c, d, e, f, g] = await Promise.all([
       bucket.acquire(2),
       bucket.acquire(1),
       bucket.decide(1),
       bucket.reserve(2, { maxWaitMs: 1 }),
       bucket.wait(3).catch((error) => error.code),
       bucket.acquire(2),
+      bucket.acquire(2, 1),
     ]);
     expect(a).toBe(0);
     expect(b).toBeCloseTo(10, 6);
@@ -90,6 +91,7 @@ describe.skipIf(LACKS_REDIS).each(PACKAGES)('calls of one turn, with %s,', (name
     expect(d).toBeUndefined();
     expect(e).toBe('ERR_EXCEEDS_BURST');
     expect(f).toBeCloseTo(30, 6);
+    expect(g).toBe(REFUSED);
   });
 
   test('are not harmed by one that is aborted', async () => {

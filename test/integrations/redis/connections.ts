@@ -1,12 +1,12 @@
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
-import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, onTestFinished } from 'vitest';
 import type { BucketLimit } from '../../../src/index.ts';
 import { Link } from '../../../src/integrations/redis/link.ts';
 import { RemoteBucket } from '../../../src/integrations/redis/remote-bucket.ts';
 import type { RedisClient } from '../../../src/integrations/redis.ts';
 import { type SeveralLimits, scheduleOf, schedulesOf } from '../../../src/limiters/limit.ts';
-import { RedisServer } from './server.ts';
+import { RedisServer, type RedisServerOptions } from './server.ts';
 
 /** A client of one of the two packages. */
 export interface Connection {
@@ -55,6 +55,13 @@ export function remote(
   const link = Link.of(client);
   const schedules = 'limits' in limit ? schedulesOf(limit.limits) : ([scheduleOf(limit)] as const);
   return new RemoteBucket({ link, key, schedules, timeoutMs: 60_000, timeUs });
+}
+
+/** A server that is stopped after the test. */
+export async function serverOfTest(options?: RedisServerOptions): Promise<RedisServer> {
+  const server = await RedisServer.start(options);
+  onTestFinished(() => server.stop());
+  return server;
 }
 
 /** A server that runs while the tests of the enclosing suite do. */

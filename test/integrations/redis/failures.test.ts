@@ -6,7 +6,7 @@ import { RedisTokenBucket, type RedisTokenBucketOptions } from '../../../src/int
 import { systemClock } from '../../../src/time/system-clock.ts';
 import { type Granted, mostBeyond } from '../../oracle/bound.ts';
 import { SEED, SHARE } from '../../support/random.ts';
-import { CONNECT, type Connection, PACKAGES } from './connections.ts';
+import { CONNECT, type Connection, PACKAGES, serverOfTest } from './connections.ts';
 import { LossyProxy } from './lossy-proxy.ts';
 import { LACKS_REDIS, RedisServer } from './server.ts';
 
@@ -189,13 +189,12 @@ describe.skipIf(LACKS_REDIS).each(CLIENTS)('with %s', (name) => {
   test('a read-only server refuses until it accepts writes', async () => {
     const bucket = create();
     expect(await bucket.tryConsume(4)).toBe(true);
-    const primary = await RedisServer.start();
+    const primary = await serverOfTest();
     await direct.send('REPLICAOF', '127.0.0.1', String(primary.port));
     expect(await bucket.tryConsume()).toBe(false);
     expect(told).toHaveLength(1);
     await direct.send('REPLICAOF', 'NO', 'ONE');
     await bucket.wait(1, PATIENCE);
-    await primary.stop();
   });
 
   // docs/redis.md: "A call never admits twice."

@@ -165,12 +165,6 @@ describe('a fleet bucket', () => {
     expect(source.bucket.available()).toBe(1000);
   });
 
-  test('can be closed by await using, if the language has it', async () => {
-    const { fleet, process } = await fleetOf({ stock: 100, minStock: 60 });
-    await process[Symbol.asyncDispose]();
-    expect(fleet.source.returned).toEqual([60]);
-  });
-
   test('accepts tokens returned by its threads, and returns them to the source in time', async () => {
     const fleet = new Fleet({ rate: 1, burst: 1000, initial: 50 });
     const process = await fleet.join({ stock: 100, minStock: 50 });

@@ -3,10 +3,10 @@ import { mostBeyondRate, type Spend } from '../../../bench/spend-log.ts';
 import { systemClock, TokenBucket } from '../../../src/index.ts';
 import { part } from '../../support/random.ts';
 import { until } from '../../support/settled.ts';
-import { CONNECT } from './connections.ts';
+import { CONNECT, serverOfTest } from './connections.ts';
 import { INTERVAL_MS, sourceOn } from './fleet-source.ts';
 import { HostFleet, LIMIT, NO_SOURCE, result, STOCK } from './host-fleet.ts';
-import { LACKS_REDIS, RedisServer } from './server.ts';
+import { LACKS_REDIS } from './server.ts';
 
 const PROCESSES = 3;
 /** Buyers that are killed. ZEROTIME_ENDS=50 makes them as many as the claim is about, and times them. */
@@ -16,8 +16,7 @@ const WORST_MS = 2000;
 const FIXED = { rate: 1e-3, burst: 100_000 };
 
 async function startServer() {
-  const server = await RedisServer.start();
-  onTestFinished(() => server.stop());
+  const server = await serverOfTest();
   const connection = await CONNECT.redis(server.url);
   onTestFinished(() => connection.end());
   /** The commands that buy and return tokens, as the server counts them. */

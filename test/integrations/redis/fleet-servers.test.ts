@@ -10,8 +10,8 @@ import {
 } from '../../../src/integrations/redis.ts';
 import { part } from '../../support/random.ts';
 import { until } from '../../support/settled.ts';
-import { CONNECT, PACKAGES } from './connections.ts';
-import { LACKS_REDIS, RedisServer } from './server.ts';
+import { CONNECT, PACKAGES, serverOfTest } from './connections.ts';
+import { LACKS_REDIS, type RedisServer } from './server.ts';
 
 const INTERVAL_MS = 20;
 const TIMEOUT_MS = 100;
@@ -19,12 +19,6 @@ const TIMEOUT_MS = 100;
 const PATIENCE_MS = 30_000;
 const LIMIT = { rate: 1000, burst: 200 };
 const STOCK = 100;
-
-async function startServer(): Promise<RedisServer> {
-  const server = await RedisServer.start();
-  onTestFinished(() => server.stop());
-  return server;
-}
 
 /** A fleet bucket on a real server, in this process. */
 async function join(
@@ -54,7 +48,7 @@ async function join(
 
 /** A fleet bucket on a server, and a loop that spends all tokens it gets until stopped. */
 async function spending(client: keyof typeof CONNECT, options: Partial<FleetBucketOptions> = {}) {
-  const server = await startServer();
+  const server = await serverOfTest();
   const { fleet } = await join(server, client, options);
   const spends: Spend[] = [];
   let isOver = false;
@@ -88,7 +82,7 @@ function tokensOf(spends: readonly Spend[]): number {
 describe.skipIf(LACKS_REDIS)('a fleet bucket on a real server', () => {
   test.each(PACKAGES)('buys and returns tokens through a client of %s', async (name) => {
     const options = { minStock: 50, timeoutMs: PATIENCE_MS };
-    const { fleet, source } = await join(await startServer(), name, options);
+    const { fleet, source } = await join(await serverOfTest(), name, options);
     expect(fleet.consumeOrDrain(30)).toBe(30);
     await fleet.wait(60);
     await fleet.close();
@@ -176,7 +170,7 @@ function checkRun({ stretch, spends, stats }: FleetRun): void {
 describe.skipIf(LACKS_REDIS)('three processes of two threads on one server', () => {
   // docs/fleets.md: "In any interval of t seconds, the fleet spends"
   test('spend each token once that they bought, and at most the bound together', async () => {
-    const { url } = await startServer();
+    const { url } = await serverOfTest();
     const crew = await FleetCrew.start(PROCESSES, { ...TASK, connection: { url } }, SCRIPT);
     const run = await crew.spend(SPENDING_MS);
     expect(run.stats.length).toBe(PROCESSES);
@@ -184,7 +178,7 @@ describe.skipIf(LACKS_REDIS)('three processes of two threads on one server', () 
   });
 
   test('lose at most the stock of a killed process', async () => {
-    const { url } = await startServer();
+    const { url } = await serverOfTest();
     const crew = await FleetCrew.start(PROCESSES, { ...TASK, connection: { url } }, SCRIPT);
     const running = crew.spend(SPENDING_MS);
     await sleep(SPENDING_MS / 4);

@@ -4,7 +4,7 @@ import { RedisKeyedLimitSet, RedisTokenBucket } from '../../../src/integrations/
 import { LATER, NEVER } from '../../../src/kernel/bucket/kernel.ts';
 import { MAX_SPAN_TICKS } from '../../../src/kernel/constants.ts';
 import { changeOf } from '../../../src/limiters/limit.ts';
-import { CONNECT, executed, PACKAGES, remote } from './connections.ts';
+import { CONNECT, PACKAGES, remote } from './connections.ts';
 import {
   expectFreePromises,
   expectNoLateCancels,
@@ -44,17 +44,6 @@ describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
     expect([bucket.rate, bucket.burst, bucket.limit]).toEqual([SLOW / 2, 10, 10]);
     expect(String(bucket)).toContain('10 at 0.001/s and 25 at 0.0005/s');
     end();
-  });
-
-  test('serve calls of one turn by one command', async () => {
-    const bucket = create();
-    await bucket.tryConsume(0); // learns the server's clock
-    const before = await executed(connection, 'evalsha');
-    const calls = Array.from({ length: 16 }, () => bucket.tryConsume());
-    const large = bucket.tryConsume(11);
-    expect(await Promise.all(calls)).toEqual(calls.map((_, i) => i < 10));
-    expect(await large).toBe(false);
-    expect(await executed(connection, 'evalsha')).toBe(before + 1);
   });
 
   test('promise tokens, and take back those of the latest promise only', async () => {

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 import { describe, expect, test } from 'vitest';
-import { REFUSED, systemClock, TokenBucket } from '../../../src/index.ts';
+import { systemClock, TokenBucket } from '../../../src/index.ts';
 import { RedisLimitSet, RedisTokenBucket } from '../../../src/integrations/redis.ts';
 import { changedSchedule } from '../../../src/limiters/limit.ts';
 import { PACKAGES, remote, serverOfSuite } from './connections.ts';
@@ -57,31 +57,8 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
       expect(bucket.stats()).toMatchObject({ calls: 4, admitted: 0, refused: 4 });
     });
 
-    test('decides with the fields of HTTP headers, and reports requests that can never succeed', async () => {
-      const bucket = create({ rate: 1 });
-      expect(await bucket.decide(4)).toMatchObject({ allowed: true, limit: 10, remaining: 6 });
-      const refused = await bucket.decide(8);
-      expect(refused).toMatchObject({ allowed: false, remaining: 6 });
-      expect(refused.retryAfterMs).toBeGreaterThan(1000);
-      expect(refused.retryAfterMs).toBeLessThanOrEqual(2000);
-      expect((await bucket.decide(11)).retryAfterMs).toBe(Number.POSITIVE_INFINITY);
-      expect(await bucket.timeUntil(11)).toBe(Number.POSITIVE_INFINITY);
-      expect(await bucket.tryConsume(11)).toBe(false);
-    });
-
     test('refuses any number of tokens that is beyond the burst', async () => {
       await expectNoneBeyondBurst(create());
-    });
-
-    test('lends tokens, and refuses those that would arrive too late', async () => {
-      const bucket = create({ rate: 1 });
-      expect(await bucket.acquire(10, 0)).toBe(0);
-      expect(await bucket.acquire(10, 10)).toBe(REFUSED);
-      const waitMs = await bucket.acquire(10);
-      expect(waitMs).toBeGreaterThan(5000);
-      expect(waitMs).toBeLessThanOrEqual(10_000);
-      await expect(bucket.reserve(11)).rejects.toMatchObject({ code: 'ERR_EXCEEDS_BURST' });
-      expect(await bucket.reserve(10, { maxWaitMs: 1 })).toBeUndefined();
     });
 
     test('cancels the latest reservation only', async () => {
@@ -120,16 +97,6 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
       const begun = performance.now();
       await Promise.all(Array.from({ length: 6 }, () => bucket.wait()));
       expect(performance.now() - begun).toBeGreaterThanOrEqual(99);
-    });
-
-    test('fails a wait at once that would exceed its timeout', async () => {
-      const bucket = create();
-      await bucket.wait(10);
-      await expect(bucket.wait(1, { timeoutMs: 100 })).rejects.toMatchObject({
-        code: 'ERR_RATE_LIMIT_TIMEOUT',
-      });
-      await expect(bucket.wait(11)).rejects.toMatchObject({ code: 'ERR_EXCEEDS_BURST' });
-      expect(await bucket.balance()).toBeGreaterThanOrEqual(0);
     });
 
     test('ends a wait by its signal, and returns its tokens', async () => {
@@ -175,7 +142,9 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
       expect([there.burst, there.limit, there.rate]).toEqual([5, 5, SLOW]);
       expect(await there.consumeOrDrain(10)).toBe(5);
       await there.reconfigure({ quantum: 3, fillIntervalMs: 3_600_000, burst: 7 });
-      expect(await here.timeUntil(4)).toBeGreaterThan(3_600_000);
+      const untilMs = await here.timeUntil(4);
+      expect(untilMs).toBeGreaterThan(3_600_000);
+      expect(untilMs).toBeLessThanOrEqual(7_200_000);
       expect(here.burst).toBe(7);
       await expect(here.reconfigure({ burst: 0 })).rejects.toThrow(RangeError);
       // A bucket that has not heard of the fills yet.
@@ -207,21 +176,6 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
       expect(await bucket.balance()).toBe(10);
       await bucket.returnTokens(1);
       expect(await connection.send('EXISTS', 'a')).toBe(0);
-    });
-
-    test('returns to the limit of its options when its key is deleted', async () => {
-      const bucket = create();
-      await bucket.reconfigure({ burst: 5 });
-      await connection.send('DEL', 'a');
-      expect(await bucket.consumeOrDrain(100)).toBe(10);
-      expect(bucket.burst).toBe(10);
-    });
-
-    test('uses the stored limit, whatever the options of later users', async () => {
-      await create().tryConsume();
-      const later = create({ burst: 100 }, other);
-      expect(await later.consumeOrDrain(100)).toBe(9);
-      expect(later.burst).toBe(10);
     });
 
     test('can be unlimited, and become limited', async () => {

@@ -3,8 +3,9 @@ import { Redis } from 'ioredis';
 import { createSentinel } from 'redis';
 import { expect, onTestFinished, test } from 'vitest';
 import type { RedisClient } from '../../../src/integrations/redis.ts';
+import { serverOfTest } from './connections.ts';
 import { LIMIT, SaturatedKeys } from './saturated-keys.ts';
-import { LACKS_REDIS, RedisServer } from './server.ts';
+import { LACKS_REDIS } from './server.ts';
 import { tell } from './server-cluster.ts';
 
 const NAME = 'primary';
@@ -29,23 +30,20 @@ async function clients(port: number): Promise<[string, RedisClient][]> {
 
 // docs/redis.md: "Replication is asynchronous"
 test.skipIf(LACKS_REDIS)('a failover by Sentinel holds each limit, and is over soon', async () => {
-  const primary = await RedisServer.start();
-  onTestFinished(() => primary.stop());
-  const replica = await RedisServer.start({ args: ['--replicaof', `${HOST} ${primary.port}`] });
-  onTestFinished(() => replica.stop());
+  const primary = await serverOfTest();
+  const replica = await serverOfTest({ args: ['--replicaof', `${HOST} ${primary.port}`] });
   await tell(replica, async (send) => {
     const isLinked = async () =>
       String(await send('INFO', 'replication')).includes('master_link_status:up');
     while (!(await isLinked())) await delay(10);
   });
-  const sentinel = await RedisServer.start({
+  const sentinel = await serverOfTest({
     sentinel: [
       `sentinel monitor ${NAME} ${HOST} ${primary.port} 1`,
       `sentinel down-after-milliseconds ${NAME} 500`,
       `sentinel failover-timeout ${NAME} 2000`,
     ],
   });
-  onTestFinished(() => sentinel.stop());
   await tell(sentinel, async (send) => {
     // It learns of the replica from the primary.
     while (!String(await send('SENTINEL', 'REPLICAS', NAME)).includes(`${replica.port}`)) {

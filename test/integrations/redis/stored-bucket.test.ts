@@ -71,6 +71,15 @@ describe.skipIf(LACKS_REDIS)('a stored bucket', () => {
     expect(await bucket.balance()).toBe(1);
   });
 
+  test('that is lost is full, and what was promised comes on top of it', async () => {
+    const bucket = remote(connection, { rate: 10, burst: 10 }, () => 1e12);
+    const waits = () =>
+      Promise.all([10, 10, 10].map((n) => bucket.acquire(n, 2e6).then(({ waitUs }) => waitUs)));
+    expect(await waits()).toEqual([0, 1e6, 2e6]);
+    await connection.send('DEL', 'a');
+    expect(await waits()).toEqual([0, 1e6, 2e6]);
+  });
+
   test.each([
     ['format', 0, 1],
     ['format', 0, formatOf(3)],
