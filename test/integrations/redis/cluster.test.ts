@@ -44,7 +44,9 @@ describe.skipIf(LACKS_REDIS).each(PACKAGES)('on a cluster of three, with %s', (n
 
   test('each key finds its slot', async () => {
     const { client } = connected;
-    const perKey = RedisKeyedTokenBucket.create({ client, prefix: name, rate: 1e-3, burst: 2 });
+    // Longer than a busy machine stalls.
+    const options = { client, prefix: name, timeoutMs: 60_000 };
+    const perKey = RedisKeyedTokenBucket.create({ ...options, rate: 1e-3, burst: 2 });
     const keys = Array.from({ length: 50 }, (_, i) => `user {${i}}`);
     const taken = await Promise.all(keys.map((key) => perKey.consumeOrDrain(key, 5)));
     expect(taken).toEqual(keys.map(() => 2));
