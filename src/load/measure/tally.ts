@@ -34,7 +34,7 @@ export function totalOf(counts: Iterable<CallCounts | undefined>): RunningCounts
 }
 
 /** The phases of a request, each with its own histogram. */
-export const SPANS = ['latency', 'clientLag', 'queued', 'response'] as const;
+const SPANS = ['latency', 'clientLag', 'queued', 'response'] as const;
 
 /** An object with a value for each span. */
 export function everySpan<T>(of: (span: Span) => T): Record<Span, T> {
