@@ -1,6 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
-import { ManualClock, Region, Sometimes } from '../../src/index.ts';
-import { WINDOW_KERNELS } from '../support/window-kinds.ts';
+import { ManualClock, Region, Sometimes, TokenBucket } from '../../src/index.ts';
+import { Random, SEED } from '../support/random.ts';
+import { type AnyWindow, WINDOW_KERNELS } from '../support/window-kinds.ts';
 
 const OPTIONS = { limit: 3, intervalMs: 100, slots: 4 };
 
@@ -29,6 +30,49 @@ describe.each(WINDOW_KERNELS)('$kind, with kernel $kernel, and a clock', ({ crea
     expect(window.tryConsume()).toBe(false);
     clock.advance(100);
     expect(window.tryConsume(3)).toBe(true);
+  });
+
+  it(`that calls limiters, including this one: answers as with any other clock (ZEROTIME_SEED=${SEED})`, () => {
+    const random = new Random(SEED);
+    const clock = ManualClock.create();
+    const region = Region.create();
+    const window = create({ ...OPTIONS, clock, region });
+    const neighbours = [
+      create({ ...OPTIONS, limit: 5, clock, region }),
+      TokenBucket.create({ rate: 100, burst: 5, clock, region }),
+    ];
+    const quiet = ManualClock.create();
+    const twin = create({ ...OPTIONS, clock: quiet });
+    let nested = 0;
+    const read = clock.now.bind(clock);
+    let isNested = false;
+    clock.now = () => {
+      if (!isNested) {
+        isNested = true;
+        nested++;
+        for (const neighbour of neighbours) neighbour.tryConsume();
+        window.available();
+        isNested = false;
+      }
+      return read();
+    };
+    const ask = (limiter: AnyWindow, call: number, n: number) =>
+      call === 0
+        ? limiter.tryConsume(n)
+        : call === 1
+          ? limiter.consumeOrDrain(n)
+          : call === 2
+            ? limiter.decide(n)
+            : limiter.timeUntil(n);
+    for (let i = 0; i < 2_000; i++) {
+      const ms = random.pick([0, 1, 25, 60, 130]);
+      clock.advance(ms);
+      quiet.advance(ms);
+      const call = random.below(4);
+      const n = random.below(5);
+      expect(ask(window, call, n), `call ${i}`).toEqual(ask(twin, call, n));
+    }
+    expect(nested).toBeGreaterThan(500);
   });
 
   it('that takes tokens while it is read: takes what is left', () => {
