@@ -62,8 +62,9 @@ export class Reservation implements Grant {
 
   /**
    * Puts the tokens back, up to {@link dueUs}, if no other call has taken any since, and neither the
-   * limit has changed nor the key been reset. Returns whether it did. Otherwise the tokens lapse,
-   * because later reservations assume that they were used. Only the first call can return true.
+   * limit has changed nor the key's tier, nor has the key been reset. Returns whether it did.
+   * Otherwise the tokens lapse, because later reservations assume that they were used. Only the first
+   * call can return true.
    * Tokens that others have returned since do not matter to a limit set; a bucket with one limit then
    * returns false if the tokens of this reservation were available at once, and a key's with one
    * limit always.

@@ -24,7 +24,7 @@ import { part } from '../support/random.ts';
 test.each([
   ['buckets', buckets, 15],
   ['windows', window, 8.5],
-  ['keys', keyed, 13],
+  ['keys', keyed, 13.25],
   ['hashes', siphash, 13],
   ['limit sets', limitSets, 21],
 ] as const)('the module of %s is smaller than $2 KiB', (_, { wasm }, kib) => {

@@ -93,21 +93,26 @@ class Run {
     const name = NAMES[tier];
     const key = this.#table.for('ann', name === undefined ? undefined : { tier: name });
     const n = Math.min(this.#random.pick([1, 2, 5]), this.#limits[tier]?.burst ?? 0);
-    let isTaken = true;
+    // A refused call changes the tier to a faster one, if nothing is owed.
+    const isFaster = (this.#limits[tier]?.rate ?? 0) > (this.#limits[this.#tier]?.rate ?? 0);
+    let isUnderThis = isFaster && key.balance() >= 0;
     if (chance < 10) {
       const taken = key.consumeOrDrain(20);
-      isTaken = taken > 0;
-      if (isTaken) this.#admitted.push({ atUs: this.#now, n: taken });
+      isUnderThis ||= taken > 0;
+      if (taken > 0) this.#admitted.push({ atUs: this.#now, n: taken });
     } else if (chance < 15) {
       const reservation = key.reserve(n, { maxWaitMs: this.#random.pick([0, 500, 5000]) });
-      isTaken = reservation !== undefined;
+      isUnderThis ||= reservation !== undefined;
       if (reservation?.waitMs === 0) this.#admitted.push({ atUs: this.#now, n });
       else if (reservation !== undefined) {
         this.promises++;
         this.#promised.push({ reservation, n, tier });
       }
-    } else key.charge(1);
-    if (isTaken) this.#tier = tier;
+    } else {
+      key.charge(1);
+      isUnderThis = true;
+    }
+    if (isUnderThis) this.#tier = tier;
   }
 
   #change(): void {

@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { attach, KeyedFixedWindow, KeyedTokenBucket, ManualClock } from '../../src/index.ts';
+import {
+  attach,
+  type KeyBucket,
+  KeyedFixedWindow,
+  KeyedTokenBucket,
+  ManualClock,
+} from '../../src/index.ts';
 import { settled } from '../support/settled.ts';
 
 const TIERS = { pro: { rate: 20, burst: 100 }, odd: { rate: 7, burst: 3 } };
@@ -61,6 +67,89 @@ test('a window has tiers and changes its limits; what a key used stays used', ()
   made.reconfigure({ limit: 200, tiers: { free: { limit: 9 } } });
   expect([made.limit, made.available('ann'), free.available()]).toEqual([200, 150, 9]);
   expect(made.tiers).toEqual({ pro: { limit: 5000 }, free: { limit: 9 } });
+});
+
+// docs/keys.md: 'If the new tier is faster, a refused call suffices'.
+test.each(['wasm', 'atomics'] as const)(
+  'a call that is refused under a new tier lets the key refill at its rate from then on: %s',
+  (kernel) => {
+    const tiers = { pro: { rate: 100, burst: 10 } };
+    const calls = {
+      tryConsume: (ann: KeyBucket) => ann.tryConsume(),
+      consumeOrDrain: (ann: KeyBucket) => ann.consumeOrDrain(5) === 5,
+      decide: (ann: KeyBucket) => ann.decide().allowed,
+      acquire: (ann: KeyBucket) => ann.acquire(1, 1) === 0,
+    };
+    for (const call of Object.values(calls)) {
+      const clock = ManualClock.create();
+      const made = KeyedTokenBucket.create({
+        ...{ rate: 0.001, burst: 10, tiers, capacity: 20, clock, kernel },
+      });
+      const ann = made.for('ann', { tier: 'pro' });
+      made.charge('ann', 10);
+      expect([call(ann), ann.timeUntil(5)]).toEqual([false, 50]);
+      clock.advance(50);
+      expect(call(ann)).toBe(true);
+    }
+  },
+);
+
+describe.each(['wasm', 'atomics'] as const)('a key keeps its tier: %s', (kernel) => {
+  const clock = ManualClock.create();
+  const made = KeyedTokenBucket.create({
+    ...{ rate: 10, burst: 10, capacity: 20, clock, kernel },
+    tiers: {
+      pro: { rate: 100, burst: 100 },
+      slow: { rate: 1, burst: 10 },
+      free: { rate: Infinity, burst: Infinity },
+    },
+  });
+
+  test('if a call only asks, or takes nothing', () => {
+    made.charge('ann', 10);
+    const ann = made.for('ann', { tier: 'pro' });
+    expect([ann.timeUntil(100), ann.balance(), ann.charge(0), ann.consumeOrDrain(0)]).toEqual([
+      100, 90, 0, 0,
+    ]);
+    clock.advance(100);
+    expect(made.balance('ann')).toBe(1);
+  });
+
+  test('if a call is refused in debt', () => {
+    made.charge('ben', 12);
+    expect(made.tryConsume('ben', 100, { tier: 'pro' })).toBe(false);
+    clock.advance(200);
+    expect(made.balance('ben')).toBe(0);
+  });
+
+  test('if a call is refused under a slower one, and no tokens are lost', () => {
+    made.charge('cid', 10);
+    clock.advance(10);
+    for (let i = 0; i < 1000; i++) {
+      expect(made.tryConsume('cid', 1, { tier: 'slow' })).toBe(false);
+      expect(made.tryConsume('cid', 1)).toBe(false);
+    }
+    clock.advance(90);
+    expect(made.balance('cid')).toBe(1);
+  });
+
+  test('if tokens are returned, so that a debt does not grow', () => {
+    made.block('dan', 1000);
+    for (let i = 0; i < 10; i++) {
+      for (const tier of ['pro', 'slow'] as const) made.returnTokens('dan', 0, { tier });
+    }
+    expect(made.timeUntil('dan', 1)).toBe(1100);
+    made.returnTokens('dan', 2, { tier: 'free' });
+    expect(made.timeUntil('dan', 1)).toBe(900);
+  });
+
+  test('if it is reset, under any tier', () => {
+    for (const tier of ['pro', 'slow', 'free'] as const) {
+      made.charge('eve', 10);
+      made.for('eve', { tier }).reset();
+      expect(made.balance('eve')).toBe(10);
+    }
+  });
 });
 
 describe('an invalid tier', () => {

@@ -61,7 +61,7 @@ export const SCENES: Readonly<
   'crowded keyed': [40, 80, table({ ...KEYED, homes: 'one', fill: 'late' })],
   'rushed keyed': [120, 120, table({ ...KEYED, homes: 'one', share: 0.5, fill: 'soon' })],
   'damaged keyed': [60, 60, table({ ...KEYED, changes: 6, damage: 2 })],
-  'keyed windows': [100, 80, table({ ...KEYED, share: 1, changes: 6, isWindow: true })],
+  'keyed windows': [150, 80, table({ ...KEYED, share: 1, changes: 6, isWindow: true })],
   'keyed limit set': [80, 80, table(KEYED_SET)],
   'rushed keyed limit set': [120, 120, table({ ...KEYED_SET, fill: 'soon', changes: 30 })],
   'changing keyed limit set': [60, 60, table({ ...KEYED_SET, changes: 4 })],

@@ -283,6 +283,29 @@ class TierKey<Key> extends Calls implements KeyCalls {
     return this.#contents.waitUs(Rational.of(tokens), this.now);
   }
 
+  override acquire(tokens: number, maxWaitUs?: number): Taken | undefined {
+    const taken = super.acquire(tokens, maxWaitUs);
+    if (taken === undefined && tokens <= this.burst) this.#move();
+    return taken;
+  }
+
+  override drain(most: number): number {
+    const taken = super.drain(most);
+    if (taken === 0 && most >= 1 && this.burst >= 1) this.#move();
+    return taken;
+  }
+
+  /**
+   * A refused key that owes nothing changes to a faster tier, too. Windows fill at the same instants.
+   */
+  #move(): void {
+    const held = this.#keys.held(this.#key)?.contents;
+    const contents = this.#contents;
+    if (held === undefined || held.everyUs !== undefined) return;
+    const isFaster = contents.flow.compare(held.flow) > 0;
+    if (isFaster && this.balance().compare(ZERO) >= 0) this.#hold(contents);
+  }
+
   override take(tokens: number): Taken {
     const waitUs = this.waitToTakeUs(tokens);
     const contents = this.#contents.taking(Rational.of(tokens), this.now);
@@ -304,11 +327,14 @@ class TierKey<Key> extends Calls implements KeyCalls {
     return true;
   }
 
-  /** What is promised does not move. */
+  /** What is promised does not move, and the key keeps its tier. */
   override putBack(tokens: number): boolean {
-    const most = this.#keys.unused(this.#tier).balance(this.now);
-    const isLess = this.balance().compare(most) < 0;
-    if (isLess) this.#hold(this.#contents.returned(Rational.of(tokens), this.now, most));
+    const held = this.#keys.held(this.#key);
+    if (held === undefined) return false;
+    const most = this.#keys.unused(held.tier).balance(this.now);
+    if (held.contents.balance(this.now).compare(most) >= 0) return false;
+    const contents = held.contents.returned(Rational.of(tokens), this.now, most);
+    this.#keys.hold(this.#key, held.tier, contents);
     return false;
   }
 

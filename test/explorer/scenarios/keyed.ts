@@ -1,6 +1,6 @@
 import { subjectModule } from '../explore.ts';
 import type { Operation } from '../subject.ts';
-import type { Named, Plan, Shared } from './plan.ts';
+import { type Named, type Plan, played, type Shared } from './plan.ts';
 
 const KEYED = { subject: 'keyed', module: 'token' } as const;
 
@@ -69,80 +69,49 @@ export const KEYED_PLANS: readonly Plan[] = [
   })),
 ];
 
-/** A key's calls under two limits, beside changes of them. */
+/** A key's calls under two limits, the second faster, beside changes of them. */
 function tierChanges(): Shared[] {
-  const module = subjectModule('token');
-  const base = { subject: 'keyed, tiers', module, setup: 'tiers refuse 2 1!', stops: true };
-  const takes: Operation[] = [
-    ['acquire', 1, 1],
-    ['acquire', 101, 2],
-  ];
+  const base = { subject: 'keyed, tiers', module: 'token' };
+  const list = (texts: Readonly<Record<string, string>>, setup = 'tiers refuse 2 1!') =>
+    played({ ...base, setup }, {}, texts);
+  const takes = 'acquire 1 1; acquire 101 2';
+  const back = 'acquire 101 2; acquire 1 1';
+  const refused = 'acquire 101 3';
   const changes = ['double', 'other'];
+  const keys = [1, 101];
   return [
-    { ...base, name: 'take under two tiers, both ways', threads: [takes, takes.toReversed()] },
-    {
-      ...base,
-      name: 'charge under one tier, take under another',
-      threads: [[['charge', 1, 3]], takes],
-    },
-    ...changes.flatMap((change) =>
-      [0, 1].map((tier) => ({
-        ...base,
-        name: `take under limit ${tier}, and change ${change}, then take`,
-        threads: [
-          [['acquire', 100 * tier + 1, 1]],
-          [[change], ['acquire', 100 * tier + 1, 1]],
-        ] as Operation[][],
-      })),
-    ),
-    {
-      ...base,
-      name: 'take under a tier, beside two changes',
-      threads: [[['acquire', 101, 1]], [['double'], ['other']]],
-    },
-    ...changes.map((change) => ({
-      ...base,
-      name: `balance of a key, and change ${change} on another thread, then take`,
-      threads: [[['balance', 101]], [[change], ['acquire', 101, 1]]] as Operation[][],
-    })),
-    ...changes.flatMap((change) =>
-      [0, 1].flatMap((tier) => [
-        {
-          ...base,
-          name: `block a key, and change ${change} on another thread, then charge limit ${tier}`,
-          threads: [
-            [['block', 1, 1_000_000]],
-            [[change], ['charge', 100 * tier + 1, 9]],
-          ] as Operation[][],
-        },
-        {
-          ...base,
-          name: `give back under limit ${tier}, and change ${change} on another thread, then charge`,
-          threads: [
-            [['refund', 100 * tier + 1, 1]],
-            [[change], ['charge', 100 * tier + 1, 9]],
-          ] as Operation[][],
-        },
-      ]),
-    ),
-    ...[0, 1].flatMap((tier) => [
-      {
-        ...base,
-        name: `block a key, and give back under limit ${tier} on another thread`,
-        threads: [[['block', 1, 1_000_000]], [['refund', 100 * tier + 1, 1]]] as Operation[][],
-      },
-      {
-        ...base,
-        name: `block a key, and take under limit ${tier} on another thread`,
-        threads: [[['block', 1, 1_000_000]], [['acquire', 100 * tier + 1, 1]]] as Operation[][],
-      },
+    ...list({
+      'take under two tiers, both ways': `${takes} | ${back}`,
+      'be refused under a tier, beside a refusal under the other': `${refused} | acquire 1 2; acquire 101 1`,
+      'be refused under a tier, beside a return': `${refused} | refund 1 1`,
+      'be refused under a tier, beside a block': `${refused} | block 1 1e6`,
+      'be refused under a tier, beside a change': `${refused} | double; acquire 1 1`,
+      'be refused under a tier, beside a reset and a key that takes the entry': `${refused} | reset 1; acquire 2 2`,
+      'charge under one tier, take under another': `charge 1 3 | ${takes}`,
+      'take under a tier, beside two changes': 'acquire 101 1 | double; other',
+    }),
+    ...changes.flatMap((change) => [
+      ...list({
+        [`balance, beside change ${change}, then take`]: `balance 101 | ${change}; acquire 101 1`,
+      }),
+      ...list(
+        { [`give an entry, and change ${change}`]: `acquire 101 2 | ${change}` },
+        'tiers refuse 2 2!',
+      ),
+      ...keys.flatMap((key) =>
+        list({
+          [`take ${key}, beside change ${change}, then take`]: `acquire ${key} 1 | ${change}; acquire ${key} 1`,
+          [`block, beside change ${change}, then charge ${key}`]: `block 1 1e6 | ${change}; charge ${key} 9`,
+          [`give back ${key}, beside change ${change}, then charge`]: `refund ${key} 1 | ${change}; charge ${key} 9`,
+        }),
+      ),
     ]),
-    ...changes.map((change) => ({
-      ...base,
-      setup: 'tiers refuse 2 2!',
-      name: `give an entry, and change ${change}`,
-      threads: [[['acquire', 101, 2]], [[change]]] as Operation[][],
-    })),
+    ...keys.flatMap((key) =>
+      list({
+        [`block, beside give back ${key}`]: `block 1 1e6 | refund ${key} 1`,
+        [`block, beside take ${key}`]: `block 1 1e6 | acquire ${key} 1`,
+      }),
+    ),
   ];
 }
 

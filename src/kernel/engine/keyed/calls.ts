@@ -15,6 +15,7 @@ import {
   fewestHeld,
   instantUs,
   isNothing,
+  mayChangeTier,
   longestUntil,
   lookOnce,
   renew,
@@ -142,9 +143,12 @@ export function drain(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
   if (!begin(high, low, nowUs)) return failed;
   const most = floor(tokens);
   while (true) {
+    let held: f64 = 0;
     let answer = look();
     if (answer == 0) {
-      const taken = wholeHeld(most);
+      held = wholeHeld(most);
+      // Refused, so that it leaves the key under its tier.
+      const taken = held == 0 && mayChangeTier() ? min(most, 1) : held;
       // Only from the state seen, so that this takes every whole token in the bucket.
       answer = take(taken, 0, false, seenState, false);
       if (answer == 0) return end(taken);
@@ -154,8 +158,9 @@ export function drain(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
       holdNobody();
       return end(wholeHeld(most));
     }
-    // Otherwise the bucket has changed since it was seen.
     if (answer != LATER && answer != NEVER) return end(answer);
+    if (held == 0) return end(0);
+    // Otherwise the bucket has changed since it was seen.
   }
 }
 

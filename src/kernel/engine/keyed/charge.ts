@@ -39,6 +39,7 @@ import {
   bringStateUp,
   heldBefore,
   instantUs,
+  isSlower,
   isUpToDate,
   longestWait,
   nowTicks,
@@ -166,12 +167,6 @@ export function chargeKey(cost: i64, maxWait: f64, only: i64, most: i64): f64 {
   return only == NO_BUCKET || only == ANY ? insert(cost, maxWait) : LATER;
 }
 
-function leaveCharge(entry: usize, identity: i64, word: i64, held: i64): void {
-  heldTicks = held;
-  leaveEntry(entry, identity);
-  leaveWord(word);
-}
-
 /** Whether an entry still belongs to the owner with this identity. */
 function isStill(entry: usize, identity: i64): bool {
   return entry == shared || identityOf(entry) == identity;
@@ -194,32 +189,31 @@ function charge(entry: usize, cost: i64, maxWait: f64, only: i64): f64 {
     const zeroTime = zeroTimeOf(state);
     const added = advanced(zeroTime, cost) - zeroTime;
     const wait = decision(zeroTime, nowTicks, ANY_COST, added, maxWait, fillTicks, sinceFill);
-    if (wait < 0 || (only != ANY && state != only)) {
-      const again = load64(entry + STATE);
-      if (again == state) {
-        if (!isStill(entry, identity)) return AGAIN;
-        heldTicks = nowTicks - zeroTime;
-        return LATER;
-      }
-      state = again;
+    const isGranted = wait >= 0 && (only == ANY || state == only);
+    // A refused key that owes nothing changes to a faster tier too: it is to refill at the rate by
+    // which it was told to wait. All tiers of windows have one pace.
+    const isMoved = wait < 0 && isSlower(state) && zeroTime <= nowTicks;
+    const charged = isGranted ? added : 0;
+    const next = isGranted || isMoved ? stateOf(zeroTime + charged, tag) : state;
+    const seen = next == state ? load64(entry + STATE) : exchange64(entry + STATE, state, next);
+    if (seen != state) {
+      if (next != state) failExchange();
+      state = seen;
       continue;
     }
-    const next = stateOf(zeroTime + added, tag);
-    const seen = exchange64(entry + STATE, state, next);
-    if (seen == state) {
-      // An owner whose states have the same tag has come between only if as many have since.
-      if (identity != 0 && ownersSince(entry, identity) >= OWNERS) {
-        // The entry was reclaimed, so this charged another key's bucket: undo it. If that bucket
-        // was charged again since, its key loses the tokens, and no call is admitted for them.
-        exchange64(entry + STATE, next, state);
-        failExchange();
-        return AGAIN;
-      }
-      leaveCharge(entry, identity, next, nowTicks - zeroTime - added);
-      return wait;
+    // An owner whose states have the same tag has come between only if as many have since.
+    if (identity != 0 && ownersSince(entry, identity) >= OWNERS) {
+      // The entry was reclaimed, so this wrote another key's bucket: undo it. If that bucket was
+      // charged again since, its key loses the tokens, and no call is admitted for them.
+      exchange64(entry + STATE, next, state);
+      failExchange();
+      return AGAIN;
     }
-    failExchange();
-    state = seen;
+    heldTicks = nowTicks - zeroTime - charged;
+    if (!isGranted) return LATER;
+    leaveEntry(entry, identity);
+    leaveWord(next);
+    return wait;
   }
 }
 
@@ -243,7 +237,9 @@ function insert(cost: i64, maxWait: f64): f64 {
   }
   const state = stateOf(zeroTime + added, tagOfOwner(identity));
   if (!commit(entry, state)) return AGAIN;
-  leaveCharge(entry, identity, state, nowTicks - zeroTime - added);
+  heldTicks = nowTicks - zeroTime - added;
+  leaveEntry(entry, identity);
+  leaveWord(state);
   return wait;
 }
 
@@ -270,6 +266,11 @@ export function zeroTimeAtFirstSight(): i64 {
 /** The state that the last look found, or NO_BUCKET. */
 export let seenState: i64 = NO_BUCKET;
 
+/** Whether a refused call may change the tier of that state. */
+export function mayChangeTier(): bool {
+  return isSlower(seenState);
+}
+
 /** Reads the contents of the key's bucket without creating it: 0, NO_PLACE, AGAIN or DAMAGED. */
 export function lookOnce(): f64 {
   const entry = ownEntry();
@@ -286,7 +287,8 @@ function lookForRoom(): f64 {
   return isInForce() ? 0 : AGAIN;
 }
 
-function lookAt(entry: usize): f64 {
+/** {@link lookOnce} at an entry. */
+export function lookAt(entry: usize): f64 {
   const identity = entry == shared ? 0 : identityOf(entry);
   if (identity == 0 && entry != shared) return AGAIN;
   const state = load64(entry + STATE);

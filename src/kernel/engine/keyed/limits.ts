@@ -37,11 +37,16 @@ export function recordBefore(record: usize): usize {
   return recordOf(readI32(record + KEYED_RECORD_before));
 }
 
+/** The tokens per second of a limit in the record that was read last, or the length of windows. */
+export function paceOf(index: i32): f64 {
+  return readF64(limitIn(recordOf(known), index) + RECORD_pace);
+}
+
 /** The tokens per microsecond of the fastest limit, unlimited ones aside. */
 export function fastestPerMicro(): f64 {
   let fastest: f64 = 0;
   for (let i = 0; i < count; i++) {
-    const rate = readF64(limitIn(recordOf(known), i) + RECORD_pace);
+    const rate = paceOf(i);
     if (rate < Infinity) fastest = max(fastest, rate);
   }
   return fastest / 1e6;

@@ -6,6 +6,7 @@ import {
   chargeKey,
   firstSight,
   heldTicks,
+  lookAt,
   lookOnce,
   renew,
   seenState,
@@ -23,6 +24,7 @@ import {
   instantUs,
   isUpToDate,
   longestWait,
+  nowTicks,
   restNow,
   setInstant,
   sinceFill,
@@ -48,10 +50,19 @@ import {
  * changed. A quantum bucket stays empty until the next fill after that.
  */
 export function emptyOnce(us: f64): f64 {
-  const asked = tier;
-  const answer = emptyUnder(asked, us);
+  return goBack(tier, emptyUnder(tier, us));
+}
+
+/** Goes back to the tier of this call. */
+function goBack(asked: i32, answer: f64): f64 {
   useTier(asked);
   return answer;
+}
+
+/** Goes on under another tier; false if its limit is invalid. */
+function isUnder(index: i32): bool {
+  useTier(index);
+  return renew();
 }
 
 function emptyUnder(asked: i32, us: f64): f64 {
@@ -60,14 +71,10 @@ function emptyUnder(asked: i32, us: f64): f64 {
   let state = entry == NONE ? NO_BUCKET : load64(entry + STATE);
   // After the state: its parity tells its record only to a call that knows the one in force.
   if (!isInForce()) return AGAIN;
-  if (isLive(state) && !isUpToDate(state)) state = bringStateUp(entry + STATE, state);
-  if (isLive(state) && tierOf(state) != asked) {
-    useTier(tierOf(state));
-    if (!renew()) return DAMAGED;
-    if (currentZeroTime(state) <= restNow()) {
-      useTier(asked);
-      if (!renew()) return DAMAGED;
-    }
+  if (isLive(state)) {
+    if (!isUpToDate(state)) state = bringStateUp(entry + STATE, state);
+    if (!isUnder(tierOf(state))) return DAMAGED;
+    if (currentZeroTime(state) <= restNow() && !isUnder(asked)) return DAMAGED;
   }
   // In windows, the last one is used up for every tier.
   useWholeFill();
@@ -90,26 +97,29 @@ function emptyUnder(asked: i32, us: f64): f64 {
 
 /**
  * Returns tokens to a bucket, up to what an unused one holds, or fills it: 1 if it was filled, 0 or
- * AGAIN. A full bucket is full for every tier, as is a key without one: filling frees the entry, so
- * that no state recurs for which {@link cancel} has a receipt.
+ * AGAIN. Under the tier that the bucket has, so that a debt does not grow. A full bucket is full for
+ * every tier, as is a key without one: filling frees the entry, so that no state recurs for which
+ * {@link cancel} has a receipt.
  */
 export function giveBackOnce(entry: usize, tokens: f64): f64 {
+  return goBack(tier, giveBackUnder(entry, tokens));
+}
+
+function giveBackUnder(entry: usize, tokens: f64): f64 {
+  if (!isUnder(tierOf(load64(entry + STATE)))) return DAMAGED;
   const fills = tokens == Infinity;
   const identity = identityOf(entry);
-  const state = load64(entry + STATE);
-  if (identity == 0 || !isLive(state)) return AGAIN;
   const rest = zeroTimeAtFirstSight();
-  if (!isInForce()) return AGAIN;
-  if (!isUpToDate(state)) {
-    bringStateUp(entry + STATE, state);
-    return AGAIN;
-  }
-  const before = currentZeroTime(state);
-  if (before <= rest && load64(entry + STATE) == state) return 0;
-  let next = freed(state);
+  const looked = lookAt(entry);
+  if (looked != 0) return looked;
+  // A call under another tier has come between.
+  if (tierOf(seenState) != tier) return AGAIN;
+  const before = nowTicks - heldTicks;
+  if (before <= rest) return 0;
+  let next = freed(seenState);
   if (fills) forget(firstSight, firstSight);
-  else next = stateOf(max(before - ticksDown(tokens, ticksPerToken), rest), tagOf(state));
-  return lower(entry, identity, state, next) ? (fills ? 1 : 0) : AGAIN;
+  else next = stateOf(max(before - ticksDown(tokens, ticksPerToken), rest), tagOf(seenState));
+  return lower(entry, identity, seenState, next) ? (fills ? 1 : 0) : AGAIN;
 }
 
 /**

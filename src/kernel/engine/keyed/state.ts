@@ -35,7 +35,7 @@ import {
 } from '../constants';
 import { floored } from '../decision';
 import { readClock } from '../host';
-import { gapTicks, mark, read, recordBefore, restTicks, tier } from './limits';
+import { gapTicks, mark, paceOf, read, recordBefore, restTicks, tier } from './limits';
 import { count, known, limitIn, recordOf, sinceOf } from './records';
 
 // Carries a zero-time from the limit under which it counts to another one.
@@ -238,6 +238,11 @@ export function stateOf(zeroTime: i64, tag: i32): i64 {
 /** Whether a live state counts under the limit of this call. */
 export function isOurs(state: i64): bool {
   return ((state as i32) & MARK_MASK & ~(TAG_MASK as i32)) == mark;
+}
+
+/** Whether a state that is up to date counts under a slower tier than that of this call. */
+export function isSlower(state: i64): bool {
+  return paceOf(tierOf(state)) < paceOf(tier);
 }
 
 /**

@@ -198,6 +198,11 @@ function insert(): f64 {
   return wait;
 }
 
+/** A limit set has no tiers. */
+export function mayChangeTier(): bool {
+  return false;
+}
+
 /**
  * Copies the key's contents to the spare slot, without creating the bucket: 0, NO_PLACE, AGAIN or a
  * failure.
