@@ -7,8 +7,6 @@ const MOVED = 2;
 const ANSWERED = 0;
 const ADMITTED = 1;
 const CALLS = 2;
-/** After this call the thread wakes the threads that wait for it. */
-const WATCHED = 3;
 
 const STOP = -1;
 /** The largest number of moves in a leg. */
@@ -53,22 +51,18 @@ export class Board {
     const asked = from + moves.length;
     Atomics.store(this.#cells, ASKED, asked);
     for (let thread = 0; thread < this.#threads; thread++) {
-      this.#await(this.#at(thread, ANSWERED), (answered) => answered === asked, `move ${asked}`);
+      this.#await(thread, asked);
     }
   }
 
-  /** Blocks until the thread has made this many calls. */
-  awaitCalls(thread: number, calls: number): void {
-    Atomics.store(this.#cells, this.#at(thread, WATCHED), calls);
-    this.#await(this.#at(thread, CALLS), (made) => made >= calls, `call ${calls}`);
-  }
-
-  #await(at: number, enough: (value: number) => boolean, what: string): void {
+  /** Blocks until the thread has answered a move. */
+  #await(thread: number, move: number): void {
+    const at = this.#at(thread, ANSWERED);
     for (;;) {
       const seen = Atomics.load(this.#cells, at);
-      if (enough(seen)) return;
+      if (seen === move) return;
       if (Atomics.wait(this.#cells, at, seen, TIMEOUT_MS) === 'timed-out') {
-        throw new Error(`thread ${Math.floor(at / LINE) - 1} has not come to ${what}`);
+        throw new Error(`thread ${thread} has not come to move ${move}`);
       }
     }
   }
@@ -111,10 +105,7 @@ export class Board {
       const moved = Atomics.load(cells, MOVED);
       const admitted = attempt();
       if (admitted > 0) Atomics.add(cells, this.#at(thread, ADMITTED), admitted);
-      const calls = Atomics.add(cells, this.#at(thread, CALLS), 1) + 1;
-      if (calls === Atomics.load(cells, this.#at(thread, WATCHED))) {
-        Atomics.notify(cells, this.#at(thread, CALLS));
-      }
+      Atomics.add(cells, this.#at(thread, CALLS), 1);
       if (admitted > 0) continue;
       if (moved < asked) {
         if (Atomics.compareExchange(cells, MOVING, moved, moved + 1) !== moved) continue;

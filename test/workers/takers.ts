@@ -28,8 +28,8 @@ export interface HammerJob {
   readonly board: SharedArrayBuffer;
   /** The kernels of the threads; by default the handle's. */
   readonly kernels?: KernelMix;
-  /** What it does: takes `n` tokens or none, takes up to `n`, or takes `n` and returns them. */
-  readonly call: 'tryConsume' | 'consumeOrDrain' | 'take and return';
+  /** What it does: takes `n` tokens or none, or takes up to `n`. */
+  readonly call: 'tryConsume' | 'consumeOrDrain';
   readonly n: number;
   /** The size of each thread's lease; if undefined, the thread calls the bucket itself. */
   readonly leased?: number;
@@ -56,10 +56,7 @@ function hammer({ handle, board, kernels, call, n, leased, limits = [] }: Hammer
     const limit = calls % 16 === 0 ? limits[(calls / 16) % limits.length] : undefined;
     if (limit !== undefined) bucket.reconfigure(limit);
     if (call === 'consumeOrDrain') return spender.consumeOrDrain(n);
-    const admitted = spender.tryConsume(n);
-    if (call === 'tryConsume') return admitted ? n : 0;
-    if (admitted) bucket.returnTokens(n);
-    return 0;
+    return spender.tryConsume(n) ? n : 0;
   };
   new Board(board).drive(me, attempt, clock && ((nowMs) => clock.set(nowMs)));
 }
