@@ -108,7 +108,7 @@ function limitsOf({ rate = 0, burst = 0, rate2 = 0, burst2 = 0 }: Numbers) {
   };
 }
 
-/** A worker that is killed keeps its permits for so long: no page is told when a worker ends. */
+/** How long a killed worker keeps its permits: a page is not told when a worker ends. */
 const HOLD_MS = 5_000;
 
 function permitsOf({ min = 1, max = 1 }: Numbers) {

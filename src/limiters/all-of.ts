@@ -309,8 +309,8 @@ export function allOf(semaphore: Semaphore, ...limiters: Limiter[]): LimitedSema
  *
  * Callers of `wait` on this object form a line and are served in order. The head of the line tries
  * again when the slowest part can admit it at the earliest, or when that part's limit changes, or
- * tokens are returned to it or a reservation is cancelled, unless it is a key's. Other threads, `tryConsume` and `waitSync` do not
- * join the line.
+ * tokens are returned to it or a reservation is cancelled, unless it is a key's. Other threads,
+ * `tryConsume` and `waitSync` do not join the line.
  *
  * Accepts any mix of limiters, including nested combinations; of a keyed limiter, that of one key,
  * `keyed.for(key)`. To share one across threads, attach the parts in each thread and combine them
