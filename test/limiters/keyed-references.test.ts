@@ -246,9 +246,9 @@ class Walk {
   }
 
   /** With tiers, to one in a million: each change of tier multiplies what the last has rounded. */
-  #expectNear(answer: number, expected: number): void {
+  #expectNear(answer: number, expected: number, digits?: number): void {
     const apart = this.#kind.mostApart === undefined ? 0 : 1e-6 * Math.abs(expected);
-    if (Math.abs(answer - expected) > apart) expectClose(answer, expected);
+    if (Math.abs(answer - expected) > apart) expectClose(answer, expected, digits);
   }
 
   #call(act: Name, n: number, waitUs: number, ours: KeyLimiter, exact: KeyCalls, key: Key): void {
@@ -339,7 +339,7 @@ class Walk {
       const us = taken.due();
       const dueUs = us === 'past' ? nowUs : toNumber(us);
       // To the tick, which a debt is rounded to if the tier changes.
-      if (dueUs > nowUs) expectClose(reservation.dueUs, dueUs, 1);
+      if (dueUs > nowUs) this.#expectNear(reservation.dueUs, dueUs, 1);
       else if (reservation.dueUs > nowUs) expect(reservation.dueUs).toBeLessThanOrEqual(nowUs);
     }
   }
