@@ -167,6 +167,11 @@ export function chargeKey(cost: i64, maxWait: f64, only: i64, most: i64): f64 {
   return only == NO_BUCKET || only == ANY ? insert(cost, maxWait) : LATER;
 }
 
+function leaveCharge(entry: usize, identity: i64, word: i64): void {
+  leaveEntry(entry, identity);
+  leaveWord(word);
+}
+
 /** Whether an entry still belongs to the owner with this identity. */
 function isStill(entry: usize, identity: i64): bool {
   return entry == shared || identityOf(entry) == identity;
@@ -211,8 +216,7 @@ function charge(entry: usize, cost: i64, maxWait: f64, only: i64): f64 {
     }
     heldTicks = nowTicks - zeroTime - charged;
     if (!isGranted) return LATER;
-    leaveEntry(entry, identity);
-    leaveWord(next);
+    leaveCharge(entry, identity, next);
     return wait;
   }
 }
@@ -238,8 +242,7 @@ function insert(cost: i64, maxWait: f64): f64 {
   const state = stateOf(zeroTime + added, tagOfOwner(identity));
   if (!commit(entry, state)) return AGAIN;
   heldTicks = nowTicks - zeroTime - added;
-  leaveEntry(entry, identity);
-  leaveWord(state);
+  leaveCharge(entry, identity, state);
   return wait;
 }
 

@@ -50,17 +50,16 @@ import {
  * changed. A quantum bucket stays empty until the next fill after that.
  */
 export function emptyOnce(us: f64): f64 {
-  return goBack(tier, emptyUnder(tier, us));
-}
-
-/** Goes back to the tier of this call. */
-function goBack(asked: i32, answer: f64): f64 {
+  const asked = tier;
+  const answer = emptyUnder(asked, us);
+  // Also ends the use of the whole fill.
   useTier(asked);
   return answer;
 }
 
 /** Goes on under another tier; false if its limit is invalid. */
 function isUnder(index: i32): bool {
+  if (index == tier) return true;
   useTier(index);
   return renew();
 }
@@ -102,7 +101,10 @@ function emptyUnder(asked: i32, us: f64): f64 {
  * {@link cancel} has a receipt.
  */
 export function giveBackOnce(entry: usize, tokens: f64): f64 {
-  return goBack(tier, giveBackUnder(entry, tokens));
+  const asked = tier;
+  const answer = giveBackUnder(entry, tokens);
+  if (tier != asked) useTier(asked);
+  return answer;
 }
 
 function giveBackUnder(entry: usize, tokens: f64): f64 {

@@ -242,7 +242,7 @@ export function isOurs(state: i64): bool {
 
 /** Whether a state that is up to date counts under a slower tier than that of this call. */
 export function isSlower(state: i64): bool {
-  return paceOf(tierOf(state)) < paceOf(tier);
+  return !isOurs(state) && paceOf(tierOf(state)) < paceOf(tier);
 }
 
 /**
