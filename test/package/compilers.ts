@@ -1,9 +1,12 @@
 import type { Project } from './project.ts';
 
 /** From the oldest version supported to the newest. */
-const VERSIONS = ['5.0', '5.2', '5.4', '5.7', '5.9', '6.0', '7.0'];
-/** `tsc` under its own name for each version. */
-export const COMPILERS = VERSIONS.map((version) => `ts${version}@npm:typescript@~${version}.0`);
+export const COMPILERS = ['5.0', '5.2', '5.4', '5.7', '5.9', '6.0', '7.0'];
+
+/** The package of a compiler, under a name of its own. */
+export function installedAs(version: string): string {
+  return `ts${version}@npm:typescript@~${version}.0`;
+}
 
 type Resolution = keyof typeof RESOLUTIONS;
 const RESOLUTIONS = {
@@ -39,10 +42,11 @@ TokenBucket.create({ rate: '10', burst: 5 });
 /** Compiles a program of a user, declarations of libraries checked. Yields a name for each try. */
 export async function* compileWithEach(
   project: Project,
+  versions: readonly string[],
   resolutions: readonly Resolution[] = ALL,
 ): AsyncGenerator<string> {
   project.write('typed.ts', TYPED);
-  for (const version of VERSIONS) {
+  for (const version of versions) {
     for (const name of RESOLUTIONS_OF[version] ?? ALL) {
       if (!resolutions.includes(name)) continue;
       const flags = [...RESOLUTIONS[name], ...(EXTRA[version] ?? [])];
