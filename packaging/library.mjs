@@ -75,12 +75,25 @@ const engineFirst = {
       : null,
 };
 
+/**
+ * What these are, which is shorter. Besides, a bundler drops an unused constant only if it knows that
+ * to compute it has no effects.
+ */
+const NUMBERS = {
+  '@Number.POSITIVE_INFINITY': '1/0',
+  '@Number.NEGATIVE_INFINITY': '-1/0',
+  '@Number.MAX_VALUE': `${Number.MAX_VALUE}`,
+  '@Int32Array.BYTES_PER_ELEMENT': '4',
+  '@BigInt64Array.BYTES_PER_ELEMENT': '8',
+  '@Float64Array.BYTES_PER_ELEMENT': '8',
+};
+
 /** Each thread keeps the text that it loads. Names of classes and annotations for bundlers stay. */
 const compact = {
   name: 'compact',
   renderChunk: (code) =>
     minify(code, {
-      compress: { ecma: 2020, keep_classnames: true, passes: 2 },
+      compress: { ecma: 2020, keep_classnames: true, passes: 2, global_defs: NUMBERS },
       module: true,
       mangle: { keep_classnames: true },
       format: { comments: /ignore/i, preserve_annotations: true, max_line_len: 200 },
