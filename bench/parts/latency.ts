@@ -179,7 +179,7 @@ and is answered. The true p99 comes from these records alone: request k of an ev
 k / rate after the first, and its latency counts from there, whenever it was sent. wrk2 keeps an
 even schedule on each connection, \`zerotime load\` one for all; both are placed as late as their
 arrivals allow. autocannon sends the requests of a second at its begin, which counts as on time.
-wrk2 leaves out its first ${WRK2.skippedMs / 1_000} s, and so do these figures; autocannon reports whole milliseconds. A
+wrk2 leaves out its first ${WRK2.skippedMs / 1_000} s, and so do its figures here; autocannon reports whole milliseconds. A
 stall also shows in the deviation of every generator.${missing}`,
     head: [
       'rate, 1/s',

@@ -82,7 +82,8 @@ export async function benchPiscina({ pacingMs }: Settings): Promise<Section> {
     title: 'A throttled pool',
     text: `Piscina, ${THREADS} threads, throttled to ${RATE} tasks a second. Measured by the instants at which
 the threads began their tasks: whether every interval of t seconds held at most burst + rate x t,
-and the margin in the tightest.`,
+and the margin in the tightest. The tokens always keep to the bound; a thread that begins a task late
+moves it closer to the next ones.`,
     head: ['limiter', 'tasks', 'seconds', 'by the schedule', 'off by', 'burst + rate x t held'],
     rows,
     aims: rows.slice(0, 1).map(([name = '', , , , offBy = '', held = '']) => ({

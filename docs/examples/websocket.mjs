@@ -1,5 +1,4 @@
 // docs/examples/websocket.mjs: sends messages over one WebSocket for each thread, and awaits the echoes.
-import { once } from 'node:events';
 import { WebSocket } from 'undici'; // Node.js has it as a global, from 22 on
 
 /** @type {WebSocket} */
@@ -12,7 +11,10 @@ export async function setup({ data: url, signal }) {
   socket = new WebSocket(url);
   socket.addEventListener('message', ({ data }) => waiting.get(String(data))?.());
   signal.addEventListener('abort', () => socket.close());
-  await once(socket, 'open');
+  await new Promise((resolve, reject) => {
+    socket.addEventListener('open', resolve);
+    socket.addEventListener('error', ({ error }) => reject(error));
+  });
 }
 
 /** @param {import('zerotime/load').TaskCall} call */

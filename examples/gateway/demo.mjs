@@ -6,6 +6,7 @@ import { rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createInterface } from 'node:readline';
 import { setTimeout } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { HostRegion } from 'zerotime/host';
 import { openLimits } from './limits.mjs';
 
@@ -37,7 +38,7 @@ await once(backend, 'listening');
 /** @param {import('node:http').Server} server */
 const portOf = (server) => /** @type {import('node:net').AddressInfo} */ (server.address()).port;
 
-const gateway = spawn(process.execPath, [new URL('gateway.mjs', import.meta.url).pathname], {
+const gateway = spawn(process.execPath, [fileURLToPath(new URL('gateway.mjs', import.meta.url))], {
   env: {
     ...process.env,
     ...{ REGION, PROCESSES, PORT: '0', BACKEND: `http://127.0.0.1:${portOf(backend)}` },

@@ -24,7 +24,7 @@ function tenantOf(request) {
 
 async function serve() {
   const { perTenant, semaphore } = openLimits(HostRegion.open({ path: REGION, bytes: 4_194_304 }));
-  // A request waits at most five seconds for its permit, and at most ten for its answer.
+  // A request waits at most five seconds for its permit, and at most ten in all.
   const fetchBackend = rateLimitedFetch({ semaphore, timeoutMs: 5000, maxWaiting: 500 });
 
   const app = fastify();

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { createInterface } from 'node:readline';
 import { json } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
 
 const { ORDERS = '3000', RATE = '50', BURST = '100' } = process.env;
 const AT_ONCE = 20;
@@ -37,7 +38,7 @@ const collector = createServer(async (request, response) => {
 await once(collector, 'listening');
 const { port } = /** @type {import('node:net').AddressInfo} */ (collector.address());
 
-const service = new URL('service.mjs', import.meta.url).pathname;
+const service = fileURLToPath(new URL('service.mjs', import.meta.url));
 const child = spawn(process.execPath, ['--import', 'zerotime/opentelemetry/register', service], {
   env: {
     ...process.env,

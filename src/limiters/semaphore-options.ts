@@ -32,8 +32,8 @@ export interface SemaphoreOptions extends SharedOptions {
   /**
    * The most permits that `reconfigure` can set: an integer from 1 to 65,535. Default 128, or
    * `permits` or its `max` if that is more. With the default a semaphore takes 14 KiB; with 4,000, 194 KiB.
-   * However many, at most 8,192 callers can hold permits or wait in the queue at a time; further
-   * ones wait for that.
+   * At most 512 callers can hold permits or wait in the queue at a time with 128; with more, twice
+   * as many and 256, rounded up to a power of two, and at most 8,192. Further ones wait for that.
    */
   readonly maxPermits?: number;
   /**

@@ -151,8 +151,8 @@ export class Semaphore extends Described {
   }
 
   /**
-   * Returns the number of free permits; 0 while more are in use than {@link permits}, and while
-   * 8,192 callers hold permits or wait, because one more cannot take any.
+   * Returns the number of free permits; 0 while more are in use than {@link permits}, and while as
+   * many callers hold permits or wait as there is room for, because one more cannot take any.
    */
   available(): number {
     this.#keeper.expire();

@@ -136,7 +136,8 @@ interface Life {
 function start(semaphore: Semaphore, life: Life): Worker {
   const module = new URL('../../dist/src/index.js', import.meta.url).href;
   const workerData = { ...life, module, handle: semaphore.handle };
-  const worker = new Worker(CODE, { eval: true, workerData });
+  // Warnings are still events.
+  const worker = new Worker(CODE, { eval: true, workerData, execArgv: ['--no-warnings'] });
   onTestFinished(async () => void (await worker.terminate()));
   return worker;
 }

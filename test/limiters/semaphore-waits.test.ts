@@ -195,7 +195,25 @@ test('any number of semaphores watch a worker with one listener', () => {
   worker.emit('exit');
 });
 
-// docs/permits.md: "At most 8,192 callers can hold permits"
+// docs/permits.md: "At most 512 callers can hold permits"
+test.each([
+  [128, 512],
+  [200, 1024],
+])('with %d permits the queue has room for %d callers', async (maxPermits, room) => {
+  const semaphore = Semaphore.create({ permits: 1, maxPermits });
+  semaphore.tryAcquire();
+  const stop = new AbortController();
+  const wait = () => semaphore.acquire(1, { signal: stop.signal }).catch((reason) => reason);
+  const waits = Array.from({ length: room - 2 }, wait);
+  // One room is left: a change of permits needs it too.
+  semaphore.reconfigure({ permits: 1 });
+  waits.push(wait());
+  expect(() => semaphore.reconfigure({ permits: 1 })).toThrow(BUSY);
+  stop.abort('enough');
+  expect(new Set(await Promise.all(waits))).toEqual(new Set(['enough']));
+});
+
+// docs/permits.md: "and at most 8,192. Further ones wait until there is room"
 test('no permit is available while 8,192 callers hold permits, however many permits are left', () => {
   const semaphore = Semaphore.create({ permits: 65_535 });
   const permits = [];

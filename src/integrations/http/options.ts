@@ -60,9 +60,10 @@ export interface RequestLimitOptions<Request> extends HeaderOptions {
    */
   readonly outcomeOf?: (request: Request, status: number | undefined) => CallOutcome;
   /**
-   * What to do if the limiter fails, for example because a Redis server is down: `'open'` lets the
-   * request pass, `'closed'` responds with 503. Default `'closed'`. Errors of the functions above go
-   * to the framework's error handler instead; node:http has none, and responds with 500.
+   * What to do if the limiter fails, for example because a Redis server is down and the limiter has
+   * `whenUnreachable: 'throw'`: `'open'` lets the request pass, `'closed'` responds with 503. Default
+   * `'closed'`. Errors of the functions above go to the framework's error handler instead; node:http
+   * has none, and responds with 500.
    */
   readonly fail?: 'open' | 'closed';
   /**
@@ -71,7 +72,7 @@ export interface RequestLimitOptions<Request> extends HeaderOptions {
    */
   readonly onError?: (error: unknown, request: Request) => void;
   /**
-   * Whether to send `RateLimit` and `RateLimit-Policy`. Refusals always have `Retry-After`. Default
+   * Whether to send `RateLimit` and `RateLimit-Policy`. `Retry-After` comes in any case. Default
    * true.
    */
   readonly headers?: boolean;

@@ -47,7 +47,7 @@ export interface WindowLimit extends Change {
 
 /** A count, and the sum of two counts, fit into 31 bits. */
 export const MAX_WINDOW_LIMIT = 0x3fff_ffff;
-/** At this limit, a log's ring takes 128 MiB, and its word has 13 bits for the lap. */
+/** At this limit, a log's ring takes 128 MiB, and its word has 11 bits for the lap. */
 const MAX_LOG_LIMIT = 2 ** 24;
 const MIN_INTERVAL_MS = 0.001;
 /** Bounded, because a refusal reads every slot. */

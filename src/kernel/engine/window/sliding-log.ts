@@ -46,7 +46,8 @@ import {
 // the same times. Pending entries are written first, so they belong to the record that the head
 // names. The lap grows by 2, so the head does not recur and the marks keep their meaning.
 //
-// With C-bit counts the head repeats after 2^(61 - 2C) laps, at least 2^13, of an interval or more.
+// With C-bit counts the head repeats after 2^(61 - 2C) laps, at least 2^11. One takes an interval or
+// more, or half a change.
 //
 // A head that is loaded after the clock is read will do, unless entries before it are unwritten or
 // later than that reading: a thread that helps must not write a time before the stalled call.
