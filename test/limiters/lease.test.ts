@@ -92,7 +92,6 @@ describe('a lease', () => {
     expect(lease.tryConsume(10)).toBe(true);
   });
 
-  // docs/tuning.md: "a lease also works on a bucket with a burst below 1"
   test.each([0.1, 0.3, 1.1, 2 ** -31])('admits a call for the whole burst: %d', (burst) => {
     const { clock, bucket, lease } = leased({ rate: 1, burst }, 4);
     for (let call = 0; call < 3; call++) {

@@ -213,7 +213,7 @@ test.each([
   expect(new Set(await Promise.all(waits))).toEqual(new Set(['enough']));
 });
 
-// docs/permits.md: "and at most 8,192. Further ones wait until there is room"
+// docs/permits.md: "At most 512 callers can hold permits"
 test('no permit is available while 8,192 callers hold permits, however many permits are left', () => {
   const semaphore = Semaphore.create({ permits: 65_535 });
   const permits = [];

@@ -65,7 +65,7 @@ describe.each(Object.entries(FRAMEWORKS))('with %s', (name, serve) => {
     expect(errors).toEqual([broken, broken, broken]);
   });
 
-  // docs/http.md: "Errors of your key, cost, skip and limiter functions"
+  // docs/http.md: "If your key, cost, skip or limiter function throws"
   test.each<[string, Limits, string]>([
     ['the function for the limiter', { limiter: breaking }, 'broken'],
     ['cost', { limiter: bucketOf(9), cost: breaking }, 'broken'],

@@ -36,15 +36,14 @@ const INTERVALS = 30;
 
 /** What is worked out on paper. */
 function onPaper(levels: readonly Level[]) {
-  const top = levels[0] ?? { processes: 0, intervalMs: 1 };
+  const [{ stock } = { stock: 1 }] = levels;
   return {
-    // The time between commands is uniformly distributed over 1 to 1.5 intervals.
-    commands: (top.processes * 1000) / (1.25 * top.intervalMs),
+    // An order is for half of a stock.
+    commands: (2 * RATE) / stock,
     outstanding: levels.reduce((sum, { processes, stock }) => sum + processes * stock, 0),
   };
 }
 
-// docs/fleets.md: "Commands are at most 3 / (1.25 x 0.02) = 120 a second"
 // docs/fleets.md: "Choose a seller's stock so that it lasts at most a third"
 describe.each(TESTED)('1,000 machines, $name', ({ name, levels }) => {
   test.each(LOADS)('that ask for %d times the rate keep to the paper', async (load) => {
