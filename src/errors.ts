@@ -24,18 +24,20 @@ export type RateLimitErrorCode =
  *
  * - `ERR_EXCEEDS_BURST`: the request is larger than the limiter can ever grant at once. Waiting
  *   does not help.
- * - `ERR_RATE_LIMIT_TIMEOUT`: the wait would exceed `timeoutMs`. Thrown as soon as this is known;
- *   nothing was taken.
+ * - `ERR_RATE_LIMIT_TIMEOUT`: the wait would exceed `timeoutMs`. Thrown as soon as this is known.
+ *   Nothing was taken; if the limit of a bucket changed during the wait, its tokens may lapse.
  * - `ERR_REGION_FULL`: the region has no room for another limiter.
  * - `ERR_RECONFIGURE_BUSY`: `reconfigure` of a semaphore whose queue has no room. The number of
  *   permits does not change.
  * - `ERR_BUCKET_BUSY`: a limit set has no free slot: over 60 threads (about 250 for a `KeyedLimitSet`)
  *   are in the middle of a call, or were terminated there. Nothing was taken.
- * - `ERR_STATS_DISABLED`: `stats()` was called on a limiter created without `stats: true`.
- * - `ERR_CANNOT_BLOCK`: `waitSync` would block the main thread of a page. Nothing was taken.
+ * - `ERR_STATS_DISABLED`: `stats()` was called on a limiter without keys that was created without
+ *   `stats: true`.
+ * - `ERR_CANNOT_BLOCK`: `waitSync` or `acquireSync` would block the main thread of a page. Nothing was
+ *   taken.
  * - `ERR_NO_SHARED_MEMORY`: the page is not cross-origin isolated, so it has no shared memory.
  * - `ERR_NO_WEB_ASSEMBLY`: the program was bundled with `ZEROTIME_WASM_ONLY`, and WebAssembly cannot
- *   run: see `docs/package.md`.
+ *   run or was not asked for: see `docs/package.md`.
  * - `ERR_QUEUE_FULL`: `maxWaiting` callers of `wait` already wait, or the queue of a throttled
  *   function or pool holds `maxQueue` calls. Nothing was taken.
  * - `ERR_UNREACHABLE`: the server of `zerotime/redis` did not answer in time, or cannot serve now;

@@ -75,8 +75,9 @@ export class HostRegion extends Region {
    * time: one of them creates it. A thread that opens a region twice gets the same object.
    *
    * @throws HandleError `ERR_HOST_UNSUPPORTED`, `ERR_HOST_DENIED`, `ERR_HOST_FULL`, `ERR_HOST_STALE`,
-   * `ERR_HOST_BUSY`, or `ERR_REGION_INVALID` if the file holds something else, was cut, or has
-   * another size or version.
+   * `ERR_HOST_BUSY`, `ERR_REGION_INVALID` if the file holds something else, was cut, or has
+   * another size or version, or `ERR_REGION_DAMAGED` if other code wrote to it.
+   * @throws RateLimitError `ERR_PEER_VERSION` if koffi is too old.
    * @throws RangeError, TypeError for an invalid option, naming it.
    */
   static override open(options: HostRegionOptions): HostRegion {
@@ -147,7 +148,8 @@ export class HostRegion extends Region {
     return region;
   }
 
-  /** The processes that have the region open. A thread that opened it itself has its own entry. */
+  /** The processes that have the region open. A thread that opened it itself, or attached with `zerotime/host`
+   * imported, has its own entry. */
   processes(): readonly HostProcess[] {
     return this.#membership.list();
   }
@@ -184,7 +186,8 @@ export class HostRegion extends Region {
   }
 
   /**
-   * Releases what this process holds in the region, such as permits, and its entry. Call it when
+   * Releases what this thread holds in the region, such as permits, and its entry, with what threads
+   * without an entry hold. Call it when
    * you no longer use any limiter in the region. Not needed before the process ends.
    *
    * A `FleetBucket` or `FleetSpender` that this thread has opened in the region gets no more tokens,

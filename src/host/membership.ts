@@ -25,7 +25,7 @@ export interface HostProcess {
 
 /** What came back from the processes that ended without closing a region, since its creation. */
 export interface HostRecovery {
-  /** Number of those processes. Threads that opened the region themselves count as processes. */
+  /** Number of those processes. Threads with an entry of their own count as processes. */
   readonly processes: number;
   /** Permits that they held. */
   readonly permits: number;

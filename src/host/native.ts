@@ -48,7 +48,7 @@ function withoutNodeFfi(): HandleError {
     !platform.hasNodeFfi
       ? 'node:ffi cannot call fcntl on macOS, which takes a variable number of arguments: install ' +
           'koffi, and leave out the option binding'
-      : `this Node.js (${process.version}) has no node:ffi, which came with 26.1: ` +
+      : `this Node.js (${process.version}) has no node:ffi of 26.9 or newer: ` +
           'install koffi, and leave out the option binding',
   );
 }

@@ -61,7 +61,8 @@ function signalOf(
  * response's body has arrived, failed or been cancelled. Read or cancel bodies above 64 KiB:
  * unread, they keep their permit until they end or are garbage collected.
  *
- * A call that is aborted while it waits, or that cannot start within `timeoutMs`, takes nothing. A
+ * A call that is aborted while it waits, or that cannot start within `timeoutMs`, takes
+ * nothing; a token reserved for it lapses if another thread has taken a later one. A
  * response with status 429, or 503 with `Retry-After`, pauses the requests of its key: in all
  * threads with a keyed limiter or the bucket of one key, otherwise in this thread. Redirects that
  * `fetch` follows take no tokens.

@@ -39,7 +39,8 @@ function originOf({ origin }: Dispatcher.DispatchOptions): string {
  * semaphore. Each request takes a token and a permit before it is sent. The permit is returned
  * when the response's body has arrived or failed. Undici reads 64 KiB ahead, so read or destroy
  * larger bodies. A request that is aborted while it waits, or that cannot start within `timeoutMs`,
- * takes nothing and fails.
+ * fails with the abort's reason or a RateLimitError, and takes nothing; a token reserved for it lapses
+ * if another thread has taken a later one.
  *
  * A response with status 429, or 503 with `Retry-After`, pauses the requests of its key: in all
  * threads with a keyed limiter or the bucket of one key, otherwise in this thread.

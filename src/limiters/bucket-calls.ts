@@ -135,8 +135,8 @@ export abstract class BucketCalls extends TokenCalls implements Part {
    * takes nothing and returns {@link REFUSED}. The other calls are built on this one.
    *
    * `maxWaitMs` is a number >= 0. By default there is no maximum, so the bucket may go into debt:
-   * if you act at once, later callers wait until it is paid back. A wait of more than 4.4 years is
-   * always refused.
+   * if you act at once, later callers wait until it is paid back. A wait of more than 4.4 years
+   * (8.9 for a key with one limit) is always refused.
    *
    * @throws RateLimitError `ERR_EXCEEDS_BURST` if the bucket can never hold `n` tokens.
    */

@@ -40,11 +40,14 @@ export interface WindowLimit {
 /** Options of {@link KeyedFixedWindow.create}. */
 export interface KeyedFixedWindowOptions extends TableOptions, WindowLimit {
   /**
-   * Other limits by name, at most 15. A call that passes a name as its `tier` uses that limit. All
-   * tiers have windows of the same length.
+   * Other limits by name, 1 to 15; without any, omit it. A call that passes a name, of up to 64
+   * characters, as its `tier` uses that limit. All tiers have windows of the same length.
    */
   readonly tiers?: Readonly<Record<string, WindowLimit>>;
-  /** Length of a window in milliseconds: 0.001 to 1e11 (3.2 years), fractions allowed. */
+  /**
+   * Length of a window in milliseconds: 0.001 to 1e11 (3.2 years), fractions allowed; at most 1e9 for
+   * each token of the smallest limit.
+   */
   readonly intervalMs: number;
 }
 

@@ -38,7 +38,8 @@ const OPTIONS: Known<KeyedLimitSetOptions> = /* @__PURE__ */ joined(SHARED_OPTIO
  * Limits each key (a user, an address) with its own set of limits: 10 a second and 100 a minute. A
  * call is admitted if all limits of its key admit it, and then counts against each, in one atomic
  * step. The rest is as for {@link KeyedTokenBucket}, without tiers: one table of fixed size for all
- * threads, and entries that are reused once all limits of their key are full again.
+ * threads, and entries that are reused once all limits of their key are full again. `ERR_BUCKET_BUSY`
+ * as in a {@link LimitSet}, with about 250 threads.
  *
  * @example
  * ```ts

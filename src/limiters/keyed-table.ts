@@ -290,8 +290,14 @@ export interface TableOptions extends SharedOptions {
 
 export const TABLE_OPTIONS = { capacity: true, whenFull: true } as const;
 
+/** `bytesPerKey`: a keyed set takes more than one bucket for each key. */
+export function checkCapacity(name: string, capacity: number, bytesPerKey = BYTES_PER_KEY): number {
+  const max = Math.floor((MAX_CAPACITY * BYTES_PER_KEY) / bytesPerKey);
+  return checkNumber(name, capacity, { min: 1, max, integer: true });
+}
+
 /**
- * `bytesPerKey`: a keyed set takes more than one bucket for each key.
+ * `bytesPerKey`: as in {@link checkCapacity}.
  *
  * @throws TypeError, RangeError for an invalid option, naming it.
  */
@@ -302,8 +308,7 @@ export function checkTable(
   capacity: number;
   whenFull: WhenFull;
 } {
-  const max = Math.floor((MAX_CAPACITY * BYTES_PER_KEY) / bytesPerKey);
-  checkNumber('capacity', capacity, { min: 1, max, integer: true });
+  checkCapacity('capacity', capacity, bytesPerKey);
   checkChoice('whenFull', whenFull, Object.keys(WHEN_FULL));
   return { capacity, whenFull };
 }

@@ -26,7 +26,8 @@ const KIND = 'keyed-token-bucket';
 /** One limit for each key, or one for each tier of keys. */
 export interface KeyedLimit extends ContinuousLimit {
   /**
-   * Other limits by name, at most 15. A call that passes a name as its `tier` uses that limit.    */
+   * Other limits by name, 1 to 15; without any, omit it. A call that passes a name, of up to 64
+   * characters, as its `tier` uses that limit.    */
   readonly tiers?: Readonly<Record<string, ContinuousLimit>>;
 }
 

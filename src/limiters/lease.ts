@@ -95,12 +95,18 @@ export class Lease extends Described {
     this.#settle();
     // Rounded up, even a call for the whole burst could cost more than the bucket ever holds.
     if (cost > this.#most * UNITS) {
+      if (this.#owes()) return false;
       this.release();
       return this.#bucket.take(n);
     }
     if (cost > this.#stock && !this.#take((cost - this.#stock) / UNITS)) return false;
     this.#stock -= cost;
     return true;
+  }
+
+  /** Whether the bucket is in debt: it would keep what is returned to it, and has nothing to take. */
+  #owes(): boolean {
+    return this.#kernel.balance(this.#bucket.clock.now()) < 0;
   }
 
   /** Returns the stock if the limit has changed since it was taken. */
@@ -136,8 +142,14 @@ export class Lease extends Described {
   consumeOrDrain(n: number): number {
     const whole = Math.floor(checkTokens('n', n));
     if (this.#try(whole)) return whole;
-    this.release();
-    return this.#bucket.consumeOrDrain(whole);
+    if (!this.#owes()) {
+      this.release();
+      return this.#bucket.consumeOrDrain(whole);
+    }
+    const held = Math.floor(this.stock);
+    this.#stock -= held * UNITS;
+    refused(this.#bucket, whole - held);
+    return held;
   }
 
   /**

@@ -45,6 +45,9 @@ const OPTIONS: Known<LimitSetOptions> = /* @__PURE__ */ joined(SHARED_OPTIONS, {
  * refused call takes nothing. Each limit is that of a {@link TokenBucket}: in any interval of t
  * seconds all threads together are admitted at most burst + rate * t tokens, for each limit.
  *
+ * If over 60 threads are in the middle of a call, or were terminated there, a call throws a
+ * RateLimitError `ERR_BUCKET_BUSY` and takes nothing: try again.
+ *
  * @example
  * ```ts
  * const api = LimitSet.create({

@@ -13,7 +13,8 @@ const MOST_DATE_MS = 8.64e15;
 export interface ContinuousLimit {
   /**
    * Tokens per second: 1e-6 to 4e9, Infinity for unlimited, or 0 to pause: the bucket keeps its
-   * tokens, and waiting callers keep their places. See `per()`.
+   * tokens, and waiting callers keep their places. 0 throws for a `KeyedTokenBucket` and on Redis.
+   * See `per()`.
    */
   readonly rate: number;
   /**
@@ -24,12 +25,16 @@ export interface ContinuousLimit {
 }
 
 /**
- * A limit that adds `quantum` tokens every `fillIntervalMs`, counted from the limiter's creation.
+ * A limit that adds `quantum` tokens every `fillIntervalMs`, counted from the limiter's creation; on
+ * Redis, from the key's first call.
  */
 export interface QuantumLimit {
   /** Tokens per fill: an integer from 1 to 2^50. */
   readonly quantum: number;
-  /** Milliseconds between fills: 0.001 to 1e11. */
+  /**
+   * Milliseconds between fills: 0.001 to 1e11. The rate is to be at least 1e-6 a second: a quantum of
+   * 1 allows 1e9 ms.
+   */
   readonly fillIntervalMs: number;
   /** The largest number of tokens in the bucket. */
   readonly burst: number;

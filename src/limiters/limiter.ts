@@ -5,7 +5,10 @@ import type { Decision } from './state.ts';
 
 /** Options of `wait`. */
 export interface WaitOptions {
-  /** Maximum wait in milliseconds, >= 0: fail at once if it would take longer. Default Infinity. */
+  /**
+   * Maximum wait in milliseconds, >= 0: fail at once if it would take longer. A semaphore, which
+   * cannot know, fails when it is over. Default Infinity.
+   */
   readonly timeoutMs?: number;
   /** Aborts the wait; the promise rejects with the signal's reason. */
   readonly signal?: AbortSignal;

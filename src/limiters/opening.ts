@@ -119,7 +119,7 @@ export interface NameOptions {
    * What to do if the existing limiter has other options: `'error'`, the default, throws; `'keep'`
    * keeps the limiter as it is; `'reconfigure'` changes it, and throws if an option differs that
    * cannot change, such as `capacity`, the number of limits or the names of tiers. `initial`,
-   * `alignToMs`, `kernel` and omitted options are not compared.
+   * `alignToMs`, `kernel` and omitted options are not compared. Another kind or clock always throws.
    */
   readonly onMismatch?: 'error' | 'keep' | 'reconfigure';
 }

@@ -93,10 +93,11 @@ export class Reservation implements Grant {
   /**
    * Corrects an estimate once you know the real cost: charges the difference if `actual` is more,
    * even beyond the burst, and returns it if `actual` is less. Repeated calls each start from the
-   * previous amount. Returns the milliseconds until the debt is paid, 0 if there is none. A
-   * reservation cannot be cancelled after this.
+   * previous amount. Returns the milliseconds until a debt that it made or added to is
+   * paid, otherwise 0. A reservation cannot be cancelled after this.
    *
-   * @throws RangeError, TypeError if `actual` is not a finite number >= 0.
+   * @throws RangeError, TypeError if `actual` is not a finite number >= 0, or leaves too long a debt:
+   * see {@link TokenBucket.charge}.
    */
   settle(actual: number): number {
     checkTokens('actual', actual);

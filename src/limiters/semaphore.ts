@@ -39,7 +39,8 @@ import { checkPossible, checkWait, queueFull, timedOut } from './waiting.ts';
 
 /**
  * Limits how many callers are in flight at once, over all threads. A caller acquires a permit,
- * works and releases it. Waiting callers of all threads are served in order.
+ * works and releases it. Waiting callers of all threads are served in order. A call is for `n`
+ * permits, an integer from 1 to 65,535, by default 1.
  *
  * A terminated thread keeps its permits, unless another one watches it ({@link watch}) or `holdMs`
  * bounds them. The permits of a process that ends come back if the semaphore was opened by name in

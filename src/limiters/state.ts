@@ -27,7 +27,8 @@ export interface Decision extends LimitState {
   readonly allowed: boolean;
   /**
    * Present if the limiter has several limits: the state of each, in order. The fields above are
-   * then the smallest limit, the fewest remaining tokens and the longest waits.
+   * then the smallest limit, the fewest remaining tokens and the longest waits; `nextTokenMs` is the
+   * longest of the limits with the fewest tokens.
    */
   readonly limits?: readonly LimitState[];
 }
@@ -57,9 +58,9 @@ function stateOf({ burst, balance, retryUs, fullUs, nextUs }: LimitOutcome): Lim
   };
 }
 
-/** A limiter's counts. Except for `waiting`, they cover all threads since its creation. */
+/** A limiter's counts. All but `waiting` cover all threads since its creation. */
 export interface LimiterStats extends CallCounts {
-  /** Callers of this thread waiting in `wait` on this object. */
+  /** Callers of this thread waiting in `wait` on this object; of a semaphore, those of all threads. */
   readonly waiting: number;
 }
 

@@ -61,7 +61,7 @@ export abstract class TokenCalls extends Described {
    * a charge counts from when it is paid.
    *
    * @throws RangeError, TypeError if `n` is not valid for this limiter, or if the debt would take
-   * more than 4.4 years to pay.
+   * more than 4.4 years to pay (8.9 for a key with one limit).
    */
   charge(n: number): number {
     this.check('n', n);

@@ -95,7 +95,7 @@ export class ThrottledPool<Pool extends WorkerPool, Task, Result, Options> {
    *
    * @throws RateLimitError `ERR_QUEUE_FULL`, at once, if `maxQueue` tasks are waiting;
    * `ERR_RATE_LIMIT_TIMEOUT` if the task can't start within `timeoutMs`; `ERR_THROTTLE_CLOSED` after
-   * {@link close}. None of them takes a token or a permit.
+   * {@link close}. None of them takes a permit.
    */
   run(task: Task, options = NO_OPTIONS as Options): Promise<Result> {
     return this.#dispatcher.submit({ args: [task], options }) as Promise<Result>;

@@ -16,7 +16,7 @@ export interface ThrottledOptions<Args extends readonly unknown[] = readonly unk
   extends QueueOptions<Args>,
     BoundOptions {
   /**
-   * Aborts waiting calls; they reject with the signal's reason and take nothing. Later calls reject
+   * Aborts waiting calls; they reject with the signal's reason. Later calls reject
    * too. A function of the arguments gives each call its own signal.
    */
   readonly signal?: PerCall<Args, AbortSignal | undefined>;
@@ -32,7 +32,8 @@ export interface Throttled<This, Args extends readonly unknown[], Result> {
    * `ERR_RATE_LIMIT_TIMEOUT` if the call cannot start within `timeoutMs`; `ERR_THROTTLE_CLOSED`
    * after a close; `ERR_EXCEEDS_BURST` if the limiter can never grant a token;
    * `ERR_PERMIT_EXPIRED` if the function took longer than the semaphore's `holdMs`. A call that does
-   * not start takes neither a token nor a permit.
+   * not start takes no permit. A token reserved for it goes to another call or back to the limiter;
+   * it lapses if that takes none back, or if another holder has reserved a later one.
    */
   (this: This, ...args: Args): Promise<Awaited<Result>>;
   /** Number of calls waiting to start. */
@@ -60,8 +61,8 @@ interface Invocation<This, Args> {
  * flight as a semaphore has permits. Calls that cannot start wait in a queue. The function can be
  * synchronous or asynchronous; `this` and the arguments pass through.
  *
- * A call holds no permit while it waits for its token. A call that fails to start or is refused
- * takes neither. Calls with the same priority and key start in the order in which they were made.
+ * A call holds no permit while it waits for its token. A call that does not start takes no
+ * permit. Calls with the same priority and key start in the order in which they were made.
  *
  * The limits hold for all threads that share the limiter and the semaphore; the queue is this
  * function's own.

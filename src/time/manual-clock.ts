@@ -12,6 +12,12 @@ import { ManualReader, manualClockAt } from './manual-reader.ts';
 
 /** The range in which a double counts quarters of a microsecond: about 71 years. */
 const MAX_MS = 2 ** 51 / 1000;
+const TIMES = { min: -MAX_MS, max: MAX_MS } as const;
+
+function firstMs(options: { readonly nowMs?: number }): number {
+  const { nowMs = 0 } = checkOptions(options, { nowMs: true });
+  return checkNumber('nowMs', nowMs, TIMES);
+}
 
 /**
  * A clock for tests that you move by hand. It is in shared memory, so time passes for all threads
@@ -38,7 +44,7 @@ export class ManualClock extends ManualReader {
    * @throws RangeError, TypeError if `nowMs` is not between -2^51 and 2^51 microseconds.
    */
   static create(options: { readonly nowMs?: number } = {}): ManualClock {
-    const { nowMs = 0 } = checkOptions(options, { nowMs: true });
+    const nowMs = firstMs(options);
     return ManualClock.allocate(Region.over(sharedBytes(MIN_BYTES)), nowMs);
   }
 
@@ -62,13 +68,16 @@ export class ManualClock extends ManualReader {
    * const bucket = TokenBucket.open(region, 'api', { rate: 10, burst: 1, clock });
    * ```
    * @throws HandleError `ERR_NAME_MISMATCH` if the name belongs to a limiter.
+   * @throws RateLimitError `ERR_REGION_FULL` if the region has no room.
+   * @throws RangeError, TypeError if `name` is blank or not 1 to 112 bytes of UTF-8, or if `nowMs` is
+   * not between -2^51 and 2^51 microseconds.
    */
   static open(
     region: Region,
     name: string,
     options: { readonly nowMs?: number } = {},
   ): ManualClock {
-    const { nowMs = 0 } = checkOptions(options, { nowMs: true });
+    const nowMs = firstMs(options);
     const { cell } = namesOf(region).named(region, name, () => {
       const { offset } = ManualClock.allocate(region, nowMs).place;
       return { cell: offset, clock: 0 };
@@ -112,9 +121,13 @@ export class ManualClock extends ManualReader {
     this.moves.fire();
   }
 
-  /** Sets the clock to `ms` milliseconds, forwards or backwards. */
+  /**
+   * Sets the clock to `ms` milliseconds, forwards or backwards.
+   *
+   * @throws RangeError, TypeError if `ms` is not between -2^51 and 2^51 microseconds.
+   */
   set(ms: number): void {
-    checkNumber('nowMs', ms, { min: -MAX_MS, max: MAX_MS });
+    checkNumber('ms', ms, TIMES);
     storeDouble(this.time, 0, ms * 1000);
     this.moves.fire();
   }
@@ -128,7 +141,7 @@ export class ManualClock extends ManualReader {
   }
 
   /**
-   * Sets the clock to {@link nextMs}, so that the next async sleeper of this thread wakes. Returns
+   * Advances the clock to {@link nextMs}, so that the next async sleeper of this thread wakes. Returns
    * false, and does not move the clock, if none sleeps.
    *
    * @example
@@ -143,7 +156,8 @@ export class ManualClock extends ManualReader {
   advanceToNext(): boolean {
     const nextUs = this.sleepers.nextUs();
     if (nextUs === Number.POSITIVE_INFINITY) return false;
-    storeDouble(this.time, 0, nextUs);
+    // A sleeper whose instant has passed may not have woken yet.
+    if (nextUs > this.now()) storeDouble(this.time, 0, nextUs);
     this.moves.fire();
     return true;
   }

@@ -230,6 +230,7 @@ export class TickerClock extends TickerReader {
    * threads are attached to it.
    *
    * @throws RangeError, TypeError for an invalid option, naming it.
+   * @throws Error if the thread cannot start, as under Node.js's permission model or a page's policy.
    */
   static async create(options: TickerClockOptions = {}): Promise<TickerClock> {
     const { periodMs = 1, precise } = checkOptions(options, { periodMs: true, precise: true });

@@ -74,7 +74,7 @@ describe('HostRegion.open says what to do', () => {
 
   test('without node:ffi, where that was asked for', async () => {
     const message =
-      `this Node.js (${process.version}) has no node:ffi, which came with 26.1: ` +
+      `this Node.js (${process.version}) has no node:ffi of 26.9 or newer: ` +
       'install koffi, and leave out the option binding';
     // A version in which it lacked a function, and none.
     for (const ffi of [{ DynamicLibrary: class {} }, undefined]) {

@@ -3,7 +3,7 @@ import { expect, it, vi } from 'vitest';
 import { FixedWindow, HandleError, LeakyBucket, Semaphore, TokenBucket } from '../../src/index.ts';
 import { SERIES } from '../../src/integrations/metrics/series.ts';
 import { LimiterMetrics } from '../../src/integrations/prometheus.ts';
-import { KeyedTokenBucket } from '../../src/keyed.ts';
+import { KeyedLimitSet, KeyedTokenBucket } from '../../src/keyed.ts';
 import { scene, scraped } from './scrape.ts';
 
 it('exports the counters and the state of a bucket', async () => {
@@ -166,6 +166,20 @@ it('counts a table of keys once per scrape for all metrics', async () => {
   clock.advance(2000);
   expect(await scraped(register)).toContain('zerotime_entries{limiter="users"} 0');
   expect(stats).toHaveBeenCalledTimes(2);
+});
+
+it('counts a table of keys with several limits', async () => {
+  const { register, metrics, clock } = scene();
+  const limits = [{ rate: 1, burst: 3 }] as const;
+  const perUser = KeyedLimitSet.create({ limits, capacity: 10, stats: true, clock });
+  metrics.add('users', perUser);
+  perUser.consumeOrDrain('ann', 5);
+  expect(await scraped(register)).toEqual(
+    expect.arrayContaining([
+      'zerotime_admitted_tokens_total{limiter="users"} 3',
+      'zerotime_entries{limiter="users"} 1',
+    ]),
+  );
 });
 
 it("exports an unlimited rate in Prometheus's notation", async () => {

@@ -329,4 +329,14 @@ describe('draining a lease', () => {
     expect(lease.consumeOrDrain(100)).toBe(0);
     expect(lease.available()).toBe(0.25);
   });
+
+  test.each([9, 10, 100])('takes the stock, and no debt of the bucket: %d of 9', (n) => {
+    const { bucket, lease } = leased({ rate: 10, burst: 18 }, 9);
+    expect(lease.tryConsume(0.5)).toBe(true);
+    expect(lease.stock).toBe(8.5);
+    bucket.charge(30);
+    expect([lease.tryConsume(n), lease.available()]).toEqual([false, 8.5]);
+    expect([lease.consumeOrDrain(n), lease.stock]).toEqual([8, 0.5]);
+    expect(bucket.balance()).toBe(-21);
+  });
 });

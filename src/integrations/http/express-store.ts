@@ -95,7 +95,7 @@ function inMs(ms: number): Date {
  *   store: expressRateLimitStore({ region, capacity: 100_000 }),
  * });
  * ```
- * @throws TypeError, RangeError for an invalid option.
+ * @throws TypeError, RangeError for an invalid option; RateLimitError `ERR_REGION_FULL`.
  */
 export function expressRateLimitStore(options: HitStoreOptions): ExpressRateLimitStore {
   checkPeer('zerotime/http', 'express-rate-limit');

@@ -72,6 +72,9 @@ function checkSupported(options: RouteOptions): void {
  *   store: fastifyRateLimitStore({ region, capacity: 100_000 }),
  * });
  * ```
+ * The first request opens its table: if the region has no room, requests fail with
+ * `ERR_REGION_FULL`.
+ *
  * @throws TypeError, RangeError for an invalid option.
  */
 export function fastifyRateLimitStore(options: HitStoreOptions): FastifyRateLimitStoreClass {

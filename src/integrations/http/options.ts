@@ -20,8 +20,8 @@ export interface RequestLimiter {
 }
 
 /**
- * A limiter with a limit for each key: `KeyedTokenBucket`, `KeyedFixedWindow` or
- * `RedisKeyedTokenBucket`.
+ * A limiter with limits for each key: `KeyedTokenBucket`, `KeyedLimitSet`, `KeyedFixedWindow`,
+ * `RedisKeyedTokenBucket` or `RedisKeyedLimitSet`.
  */
 export interface KeyedRequestLimiter {
   /** Takes `n` tokens of a key now or none, and returns the state of its limit. */
@@ -62,8 +62,8 @@ export interface RequestLimitOptions<Request> extends HeaderOptions {
   /**
    * What to do if the limiter fails, for example because a Redis server is down and the limiter has
    * `whenUnreachable: 'throw'`: `'open'` lets the request pass, `'closed'` responds with 503. Default
-   * `'closed'`. Errors of the functions above go to the framework's error handler instead; node:http
-   * has none, and responds with 500.
+   * `'closed'`. Errors of `limiter`, `key`, `cost` and `skip` go to the framework's error handler
+   * instead; node:http has none, and responds with 500.
    */
   readonly fail?: 'open' | 'closed';
   /**

@@ -46,7 +46,8 @@ function fromEnvironment(name: string): number | undefined {
  *
  * Threads that are started later inherit it.
  *
- * Inheriting needs Node.js 20.16 or later; before that, pass the handle.
+ * Inheriting needs Node.js 20.16 or later. Before that, pass the handle: a worker without one creates
+ * a sampler with a limit of its own.
  *
  * @example
  * ```ts

@@ -27,7 +27,7 @@ export interface OutgoingLimiter
   block?(ms: number): boolean;
 }
 
-/** A limiter with a limit for each key: `KeyedTokenBucket` or `KeyedFixedWindow`. */
+/** A limiter with limits for each key: `KeyedTokenBucket`, `KeyedLimitSet` or `KeyedFixedWindow`. */
 export interface OutgoingKeyedLimiter {
   /** The clock of all keys. */
   readonly clock: Clock;

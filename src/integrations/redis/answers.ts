@@ -13,7 +13,7 @@ export interface RedisStats {
   readonly admitted: number;
   /** Calls refused. */
   readonly refused: number;
-  /** Calls without a response in time. */
+  /** Calls without a response in time; a `wait` counts each time that it tries again. */
   readonly unreachable: number;
   /**
    * Commands sent to the server. Calls for one key in the same turn of the event loop share a

@@ -29,7 +29,7 @@ export function clusterSlot(key: string): number {
   return crc % SLOTS;
 }
 
-/** A client of the `redis` package: `createClient`, `createClientPool` or `createCluster`. */
+/** A client of `redis`: `createClient`, `createClientPool`, `createCluster` or `createSentinel`. */
 export interface NodeRedisClient {
   /** Runs a cached script by its SHA-1. */
   evalSha(sha: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;

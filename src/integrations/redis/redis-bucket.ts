@@ -111,12 +111,12 @@ export abstract class RedisBucket extends Described implements TokenSource {
     return this.burst;
   }
 
-  /** Counts of this object's calls. */
+  /** Counts of this object's calls; of a bucket from `for(key)`, those of all keys. */
   stats(): RedisStats {
     return this.#answers.stats(this.waiting);
   }
 
-  /** Unsettled calls of `wait` on this object. */
+  /** Unsettled calls of `wait` on this object; of a bucket from `for(key)`, all for that key. */
   get waiting(): number {
     return this.#waiters.of(this.key);
   }
@@ -202,6 +202,8 @@ export abstract class RedisBucket extends Described implements TokenSource {
    * Takes `n` tokens if they will be available within `maxWaitMs`, and resolves with the
    * milliseconds to wait before acting; 0 means now. Otherwise takes nothing and resolves with
    * `REFUSED`. Without `maxWaitMs`, it borrows.
+   *
+   * @throws RateLimitError `ERR_EXCEEDS_BURST` if the bucket can never hold `n` tokens.
    */
   async acquire(n = 1, maxWaitMs = Number.POSITIVE_INFINITY): Promise<number> {
     const reservation = await this.reserve(n, { maxWaitMs });

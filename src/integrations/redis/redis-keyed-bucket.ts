@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { Key } from '../../kernel/keyed/hash.ts';
-import { type Limits, MAX_CAPACITY } from '../../kernel/keyed/table-cell.ts';
-import { tightest } from '../../kernel/limit-set/cell.ts';
+import type { Limits } from '../../kernel/keyed/table-cell.ts';
+import { setBytesPerKey, tightest } from '../../kernel/limit-set/cell.ts';
 import { checkOptions, joined, type Known } from '../../known-options.ts';
 import type { ReserveOptions } from '../../limiters/bucket-calls.ts';
 import type { KeyBucket } from '../../limiters/keyed-bucket.ts';
 import { KeyedCalls } from '../../limiters/keyed-calls.ts';
 import { KeyedLimitSet } from '../../limiters/keyed-limit-set.ts';
-import type { WithoutTiers } from '../../limiters/keyed-table.ts';
+import { checkCapacity, type WithoutTiers } from '../../limiters/keyed-table.ts';
 import { KeyedTokenBucket } from '../../limiters/keyed-token-bucket.ts';
 import {
   type BucketLimit,
@@ -24,7 +24,7 @@ import {
 import { PROMISES } from '../../limiters/limiter.ts';
 import type { Description } from '../../limiters/state.ts';
 import { Waiters } from '../../limiters/waiting.ts';
-import { checkMade, checkNumber, shown } from '../../options.ts';
+import { checkMade, shown } from '../../options.ts';
 import { Answers, type RedisStats } from './answers.ts';
 import type { LocalShare, RedisBucket, RedisReservation } from './redis-bucket.ts';
 import {
@@ -104,6 +104,8 @@ interface Makers<Bucket> {
   readonly bucket: (...of: ConstructorParameters<typeof RedisTokenBucket>) => Bucket;
   /** Makes this process's table. */
   readonly local: (limits: Limits<ContinuousLimit>, capacity: number) => LocalTable;
+  /** What a key takes in it. Default: what one bucket takes. */
+  readonly bytesPerKey?: number;
   /** Makes this process's share of the limits of a key that others than the options' apply to. */
   readonly share: (processes: number) => LocalShare;
 }
@@ -147,7 +149,7 @@ abstract class RedisKeyedBucket<Bucket extends RedisBucket> extends KeyedCalls<
     super();
     this.settings = checkMade(new.target, settings, 'schedules');
     const { localCapacity = 10_000 } = options;
-    checkNumber('localCapacity', localCapacity, { min: 1, max: MAX_CAPACITY, integer: true });
+    checkCapacity('localCapacity', localCapacity, makers.bytesPerKey);
     this.prefix = checkName('prefix', options.prefix);
     const { rate, burst } = tightest(settings.schedules);
     this.rate = rate;
@@ -203,6 +205,8 @@ abstract class RedisKeyedBucket<Bucket extends RedisBucket> extends KeyedCalls<
   /**
    * Takes `n` tokens if they are due within `maxWaitMs` (default `Infinity`), and returns the
    * milliseconds to wait before acting. Otherwise takes nothing and returns `REFUSED`.
+   *
+   * @throws RateLimitError `ERR_EXCEEDS_BURST` if the key's bucket can never hold `n` tokens.
    */
   acquire(key: Key, n?: number, maxWaitMs?: number, options?: WithoutTiers): Promise<number> {
     return this.of(key, options).acquire(n, maxWaitMs);
@@ -321,6 +325,7 @@ export class RedisKeyedLimitSet extends RedisKeyedBucket<RedisLimitSet> {
     return new RedisKeyedLimitSet(settings, options, {
       bucket: (...of) => new RedisLimitSet(...of),
       local: (limits, capacity) => KeyedLimitSet.create({ limits, capacity }),
+      bytesPerKey: setBytesPerKey(settings.schedules.length),
       share: setShare,
     });
   }

@@ -91,6 +91,10 @@ const OPTIONS: Known<RedisTokenBucketOptions> = /* @__PURE__ */ joined(LIMIT_OPT
  * options. The key expires once the bucket is full again, unless `reconfigure` has changed the
  * limit.
  *
+ * Every call rejects with a RateLimitError `ERR_KEY_INVALID` if the key holds something else, and
+ * `ERR_COMMAND_FAILED` if the server answers with another error; with `whenUnreachable: 'throw'`, also
+ * `ERR_UNREACHABLE`.
+ *
  * @example
  * ```ts
  * const bucket = RedisTokenBucket.create({ client, key: 'orders', rate: 100, burst: 10 });

@@ -31,8 +31,8 @@ export interface RedisOptions {
    */
   readonly whenUnreachable?: WhenUnreachable;
   /**
-   * Number of buckets that share this key, over all machines: 1 to 1,000,000. Required for
-   * `'local'`.
+   * Number of buckets that share this key, over all machines: an integer from 1 to 1,000,000.
+   * Required for `'local'` without a `localBucket`.
    */
   readonly processes?: number;
   /** Called each time the server stops responding. If it throws, calls go on, and you get a warning. */
@@ -48,6 +48,7 @@ export interface KeyOptions<Local> extends RedisOptions {
   readonly key: string;
   /**
    * For `'local'`: a limiter to use instead of a new one, for example to share it between threads.
+   * Create it with the share of this process.
    */
   readonly localBucket?: Local;
 }
@@ -58,7 +59,8 @@ export interface PrefixOptions extends RedisOptions {
   readonly prefix: string;
   /**
    * For `whenUnreachable: 'local'`: the number of keys in this process's table; further keys share
-   * one bucket. Each takes 32 bytes, with several limits 192 plus 16 per limit. Default 10,000.
+   * one bucket. Each takes 32 bytes, with several limits 192 plus 16 per limit. From 1 to 67,000,000, with
+   * several limits as many as fit into the same memory. Default 10,000.
    */
   readonly localCapacity?: number;
 }

@@ -111,6 +111,7 @@ export const OPTION_GROUPS = {
       usual: 1,
       needs: 'rate',
       fixedBy: FIXED,
+      conflicts: ['ramp'],
     },
     warmupMs: {
       flags: '--warmup <time>',

@@ -189,5 +189,7 @@ describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
     const { client } = connection;
     const keyed = { client, prefix: 'a', limits: LIMITS, localBucket: LimitSet };
     expect(() => RedisKeyedLimitSet.create(keyed as never)).toThrow(/no option "localBucket"/);
+    const large = { client, prefix: 'users', limits: LIMITS, localCapacity: 2e7 };
+    expect(() => RedisKeyedLimitSet.create(large)).toThrow(/localCapacity must be .* got 20000000/);
   });
 });

@@ -74,7 +74,7 @@ function reporter(options: RemoteSamplerOptions): (error: unknown) => void {
  *
  * In each interval, one thread polls: the first one to get to it. Polling therefore continues when
  * threads end. If the server is down or its response is invalid, the last strategy stays in force.
- * Polling does not keep the process running.
+ * Polling does not keep the process running, except while it connects.
  *
  * Kept spans carry the attributes `sampler.type` and `sampler.param` and, unless kept only by a
  * minimum, the threshold `ot=th:`. Spans with a parent follow it.

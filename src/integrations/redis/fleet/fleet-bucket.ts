@@ -154,6 +154,7 @@ export class FleetBucket extends FleetSpender {
    * ```
    * @throws HandleError `ERR_NAME_MISMATCH` if the name belongs to a limiter, or to a stock with
    * different options, unless `onMismatch` is `'keep'`.
+   * @throws RateLimitError `ERR_FLEET_CLOSED` if the region was closed.
    * @throws RangeError, TypeError, RateLimitError as {@link create} does.
    */
   static async open(
