@@ -140,8 +140,8 @@ export const ZERO_TIME_SHIFT = 8;
 
 /** The target number of ticks per microsecond of a table's limit. */
 export const TABLE_TICKS_PER_MICRO = 64;
-/** The longest debt, and the longest time to fill a bucket: 8.9 years at 64 ticks a microsecond. */
-export const TABLE_SPAN_TICKS = 2 ** 54;
+/** 2^54: the longest debt, and the longest time to fill a bucket, 8.9 years at 64 ticks a us. */
+export const TABLE_SPAN_TICKS = 0x40_0000_0000_0000;
 /** The last tick that fits into a state word: 17.8 years after a change. Time is clamped to it. */
 export const LAST_TICKS = 2 ** 55 - 2 ** 8;
 export const FIRST_TICKS = -(2 ** 54);

@@ -142,7 +142,7 @@ export class EngineModule<Engine> {
     if (instantiate === undefined) {
       throw new RateLimitError(
         'ERR_NO_WEB_ASSEMBLY',
-        'WebAssembly cannot run here, and the bundle has no JavaScript target',
+        'WebAssembly cannot run, and the bundle has no JavaScript target',
       );
     }
     return instantiate(imports) as Engine; // both targets are built from one source

@@ -106,7 +106,7 @@ export class Lease extends Described {
 
   /** Whether the bucket is in debt: it would keep what is returned to it, and has nothing to take. */
   #owes(): boolean {
-    return this.#kernel.balance(this.#bucket.clock.now()) < 0;
+    return this.#bucket.balance() < 0;
   }
 
   /** Returns the stock if the limit has changed since it was taken. */

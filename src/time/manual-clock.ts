@@ -10,13 +10,16 @@ import { checkNumber, shown } from '../options.ts';
 import type { ClockHandle } from './clock.ts';
 import { ManualReader, manualClockAt } from './manual-reader.ts';
 
-/** The range in which a double counts quarters of a microsecond: about 71 years. */
-const MAX_MS = 2 ** 51 / 1000;
-const TIMES = { min: -MAX_MS, max: MAX_MS } as const;
+/** 2^51 us, the range in which a double counts quarters of a microsecond: about 71 years. */
+const MAX_MS = 2_251_799_813_685.248;
+
+function checkTime(name: string, ms: number): number {
+  return checkNumber(name, ms, { min: -MAX_MS, max: MAX_MS });
+}
 
 function firstMs(options: { readonly nowMs?: number }): number {
   const { nowMs = 0 } = checkOptions(options, { nowMs: true });
-  return checkNumber('nowMs', nowMs, TIMES);
+  return checkTime('nowMs', nowMs);
 }
 
 /**
@@ -127,7 +130,7 @@ export class ManualClock extends ManualReader {
    * @throws RangeError, TypeError if `ms` is not between -2^51 and 2^51 microseconds.
    */
   set(ms: number): void {
-    checkNumber('ms', ms, TIMES);
+    checkTime('ms', ms);
     storeDouble(this.time, 0, ms * 1000);
     this.moves.fire();
   }

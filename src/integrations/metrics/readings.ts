@@ -1,6 +1,7 @@
 import { HandleError, RateLimitError } from '../../errors.ts';
 import type { AdaptReadings } from '../../limiters/adaptation.ts';
 import type { KeyedFixedWindow } from '../../limiters/keyed-fixed-window.ts';
+import type { KeyedLimitSet } from '../../limiters/keyed-limit-set.ts';
 import type { KeyedTokenBucket } from '../../limiters/keyed-token-bucket.ts';
 import { checkAtOnce, isPromising } from '../../limiters/limiter.ts';
 import type { KeyedStats, LimiterStats } from '../../limiters/state.ts';
@@ -95,6 +96,7 @@ export interface SpanCounts {
 export type MeasuredLimiter =
   | CountedLimiter
   | KeyedTokenBucket
+  | KeyedLimitSet
   | KeyedFixedWindow
   | CountedSemaphore
   | CountedThrottle

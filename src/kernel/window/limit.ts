@@ -8,8 +8,8 @@ export const MAX_INTERVAL_MS = 1e11;
 /** Products of doubles may be too large by this: 1.1 ms are 17,600 ticks, not 17,601. */
 const PRODUCT_ERROR = 1e-6;
 
-/** Ticks are exact doubles up to this value: 17.8 years. */
-const MAX_TICKS = 2 ** 53;
+/** 2^53: ticks are exact doubles up to this value, 17.8 years. */
+const MAX_TICKS = 0x20_0000_0000_0000;
 
 /** An interval in ticks, rounded up so that a window is never shorter than requested. */
 function intervalTicksOf(intervalMs: number): number {
