@@ -167,7 +167,12 @@ export function planOf(
   command: Command,
 ): LoadOptions {
   const own = onlyGiven(given, command);
-  const { arrivals, ramp, processes, rate } = given;
+  const { arrivals, ramp, processes } = given;
+  const listed =
+    typeof arrivals === 'object' && instantsUs !== undefined
+      ? listedTerms(arrivals.path, instantsUs, own.durationMs)
+      : undefined;
+  const { rate } = listed ?? given;
   const isTask = isModule(url);
   const highest = Math.max(ramp?.to ?? rate, ramp?.from ?? 0);
   const isRequests = url !== undefined && !isTask;
@@ -180,8 +185,8 @@ export function planOf(
         ...(isTask
           ? { task: url, ...pick(own, 'data', 'concurrency') }
           : { target: targetOf(url, own, body) }),
-        // A list of instants says the rate.
-        ...(ramp === undefined ? { rate: instantsUs === undefined ? rate : 1 } : { ramp }),
+        // The mean rate of listed instants need not be one that --rate accepts.
+        ...(ramp === undefined ? { rate: listed === undefined ? rate : 1 } : { ramp }),
         ...(kind && { arrivals: kind }),
         threads: given.threads ?? threadsOfEach(processes, usual),
         gates: gatesOf({ ...given }),
@@ -190,9 +195,7 @@ export function planOf(
     );
     return {
       ...checked,
-      ...(typeof arrivals === 'object' &&
-        instantsUs !== undefined &&
-        listedTerms(arrivals.path, instantsUs, own.durationMs)),
+      ...listed,
       url: isTask ? undefined : url,
       // Unlike those of `drive`, they may repeat a name.
       headers: given.headers ?? [],
