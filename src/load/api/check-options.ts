@@ -115,11 +115,16 @@ function checkTerms(options: DriveOptions) {
   return { ...checkRate(options), ...arrivals };
 }
 
-function checkRate({ rate, ramp }: DriveOptions): { rate: number; ramp: RateRamp | undefined } {
+function checkRate(options: DriveOptions): { rate: number; ramp: RateRamp | undefined } {
+  const { rate, ramp, burst } = options;
   if (ramp === undefined) {
     return { rate: checkNumber('rate', rate, { ...RATES, orInfinity: true }), ramp };
   }
-  if (rate !== undefined) throw new TypeError(`rate must be omitted with ramp, got ${shown(rate)}`);
+  // Each slot of a ramp is at a fixed instant, so a burst would only loosen the guarantee.
+  for (const [name, value] of Object.entries({ rate, burst })) {
+    if (value === undefined) continue;
+    throw new TypeError(`${name} must be omitted with ramp, got ${shown(value)}`);
+  }
   const { from, to, overMs } = checkOptions(ramp, { from: true, to: true, overMs: true }, 'ramp');
   return {
     rate: checkNumber('ramp.to', to, RATES),

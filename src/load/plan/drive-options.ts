@@ -12,9 +12,10 @@ export interface HttpTarget {
   /** Body of each request. Default: none. */
   readonly body?: string | Uint8Array;
   /**
-   * Maximum number of connections over all threads, at least one per thread. Default: 64. With
-   * `http2`, of sessions; default: one per thread. A session carries as many requests at once as
-   * the server allows, or 100 if it sets no maximum.
+   * Maximum number of connections over all threads, at least one per thread, up to 65,536. Default:
+   * 64, or one per thread if there are more threads. With `http2`, of sessions; default: one per
+   * thread. A session carries as many requests at once as the server allows, or 100 if it sets no
+   * maximum.
    */
   readonly connections?: number;
   /** Use HTTP/2: by ALPN for https, with prior knowledge for http. Default: false. */
@@ -86,14 +87,17 @@ export interface DriveOptions<Data = unknown> {
   readonly arrivals?: DriveArrivals;
   /**
    * Calls that may start at once to catch up after a stall of this client, from 1 to 1,000,000.
-   * Default: 1.
+   * Default: 1. An error with `ramp`, and with arrivals that are not even.
    */
   readonly burst?: number;
   /** Number of threads, from 1 to 256. Default: 1. */
   readonly threads?: number;
   /** Length of the run, or of all rounds together, from 1 ms to a day. Default: 10,000. */
   readonly durationMs?: number;
-  /** Length of a warm-up that does not count; 0: none. Default: 0; with `rate: Infinity`, 500. */
+  /**
+   * Length of a warm-up that does not count, up to a day; 0: none. Default: 0; with
+   * `rate: Infinity`, 500. An error with listed arrivals.
+   */
   readonly warmupMs?: number;
   /**
    * A call that takes longer fails as `timed out`: its signal is aborted, and the run continues.

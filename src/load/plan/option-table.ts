@@ -111,6 +111,7 @@ export const OPTION_GROUPS = {
       usual: 1,
       needs: 'rate',
       fixedBy: FIXED,
+      conflicts: ['ramp'],
     },
     warmupMs: {
       flags: '--warmup <time>',
@@ -204,7 +205,7 @@ export const OPTION_GROUPS = {
     },
     servername: {
       flags: '--servername <name>',
-      help: "server name for the TLS handshake (default: the URL's host)",
+      help: 'server name for the TLS handshake (default: the host in the Host header)',
       value: { as: 'text' },
       needs: 'https',
     },
