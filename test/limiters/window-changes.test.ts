@@ -162,7 +162,7 @@ describe.each(WINDOW_KINDS)('waiting for a $kind', ({ create, attach }) => {
     return limiter;
   }
 
-  // docs/simulate.md: "Windows and logs cannot reserve ahead"
+  // docs/simulate.md: "Their callers sleep until"
   it('retries and sleeps again if another caller was faster', async () => {
     const clock = ManualClock.create();
     const limiter = full(clock);

@@ -28,6 +28,7 @@ async function play(arrivals: readonly number[], limiter: string, server: string
 const AT_ONCE = [0, 0, 0, 0, 0, 0];
 
 describe('calls that hold a permit until the response', () => {
+  // docs/simulate.md: "Their callers sleep until"
   it('start as they do with a real semaphore and bucket', async () => {
     const both = 'semaphore permits=2 + token-bucket rate=10 burst=1';
     const { starts, outcomes } = await play(AT_ONCE, both, 'constant serviceMs=350', 1_000);

@@ -43,7 +43,8 @@ Linux, and Node.js 26.9 or the package koffi.
 
 --redis shares --rate through a Redis server with processes on any machine. Give all of them the same
 --rate and --burst. It needs the package redis, and one Redis command per request. A process that
-ends does not send the requests that it has reserved, up to 100 ms of the rate.
+ends does not send the requests that it has reserved: up to 100 ms of the rate, or two per thread if
+that is more.
 
 To load your own code, give a module instead of a URL: zerotime load ./task.mjs calls its default
 export at each due instant. The module may also export setup and teardown. A call succeeds if it
@@ -51,8 +52,8 @@ neither throws nor rejects. --data '{"rows":100}' passes JSON to setup. With --r
 calls the module again as soon as a call ends, in --rounds rounds after a warm-up of 500 ms: a benchmark.
 
 A request succeeds if it gets a response with a status below 400. Ctrl-C ends the run early, with a
-summary; requests that are still in flight a second later count as failed. A second Ctrl-C exits
-immediately.
+summary; requests that are still in flight a second later count as failed. Another Ctrl-C, half a
+second later or more, exits at once. SIGTERM does the same as Ctrl-C.
 
 For continuous integration, gates bound the result: --max-p99 20ms, --max-errors 1%, --min-rate 99%.
 The summary has a line for each failed gate. By default a run fails if more than half of its requests
@@ -62,7 +63,7 @@ ${EXIT_CODES}
 Examples:
   zerotime load                                      2,000/s for 10 s against an embedded server
   zerotime load http://localhost:8080/ --rate 500 --duration 1m
-  zerotime load http://localhost:8080/ --redis redis://localhost:6379    on several machines
+  zerotime load http://server.example/ --redis redis://redis.example:6379    on several machines
   zerotime load http://localhost:8080/ --max-p99 20ms --max-errors 1%    in continuous integration
   zerotime load http://localhost:8080/ --arrivals poisson --seed 1       like many independent visitors
   zerotime load https://localhost:8443/ --http2 --insecure               over HTTP/2

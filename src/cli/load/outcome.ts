@@ -63,7 +63,7 @@ export const EXIT_CODES = `Exit codes:
        output could not be written
   2    the limiter admitted more requests than it guarantees
   3    a gate failed: more than --max-pN or --max-errors, or less than --min-rate
-  130  interrupted before the first request, or twice
+  130  interrupted before the first request that counts, or twice
 `;
 
 export function exitCode({ guarantee, calls, threads, gates }: DriveResult): number {

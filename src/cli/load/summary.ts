@@ -25,7 +25,7 @@ import {
   wrapped,
 } from '../terminal.ts';
 import { mainTimes, nounOf, phasesOf, TIME_HEADS, timeCells } from './outcome.ts';
-import { isRateMet, RATE_TOLERANCE, verdictLines } from './verdict.ts';
+import { isRateMet, isRateShared, RATE_TOLERANCE, verdictLines } from './verdict.ts';
 
 /** With more rounds or threads, only their range is shown. */
 const MOST_LISTED = 16;
@@ -117,7 +117,7 @@ export function wantedText({
 
 /** Why the rate was missed and what to do about it. */
 function shortfallLines(result: DriveResult, paint: Paint): string[] {
-  const { elapsedMs, admitted, calls, threads } = result;
+  const { elapsedMs, admitted, calls, threads, arrivals, options } = result;
   // A crashed thread's unreported requests are missing, too. The crash has its own line.
   if (threads.some(({ crash }) => crash !== null)) return [];
   const lines: string[] = [];
@@ -134,12 +134,17 @@ function shortfallLines(result: DriveResult, paint: Paint): string[] {
       'the target or this client is too slow for this rate, or --connections too low.',
     );
   }
+  // The other processes of a shared rate take the rest of its slots.
+  if (isRateShared(result)) return lines;
   const slots = ((result.wantedRatePerSecond ?? 0) * elapsedMs) / 1_000;
   const lost = Math.floor(slots) - admitted;
   if (lost > slots * RATE_TOLERANCE) {
+    const takesBurst = arrivals?.kind === 'even' && options.ramp === null;
     lines.push(
       paint.bad(`${countOf(lost, 'slots')} of the schedule ${was(lost)} lost:`),
-      'this client is too busy. A higher --burst lets it catch up after a stall.',
+      takesBurst
+        ? 'this client is too busy. A higher --burst lets it catch up after a stall.'
+        : 'this client is too busy. Use more --threads, or another machine.',
     );
   }
   return lines;

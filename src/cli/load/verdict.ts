@@ -6,6 +6,7 @@ import {
   MOST_OWN_SHARE,
 } from '../../load/judge/fitness.ts';
 import { DEFAULT_MIN_RATE, type Gate, gateText, rateVerdict } from '../../load/judge/gates.ts';
+import { reasonsOf } from '../../load/judge/result-of.ts';
 import {
   countOf,
   formatCount,
@@ -35,7 +36,8 @@ export function verdictLines(result: DriveResult): Verdict[] {
         .map((gate) => bad(`gate failed: ${gateText(gate, nounOf(result))}`)),
     ];
   }
-  if (!verdict.ok) return verdict.reasons.map(bad);
+  // The command numbers threads from 1, `drive` from 0.
+  if (!verdict.ok) return reasonsOf(result, 1).map(bad);
   const median = formatRate(closed.callsPerSecond?.median ?? 0);
   const rounds = countOf(closed.rounds.length, 'rounds');
   return [good(`${median}, the median of ${rounds}${interrupted ? ', ended early' : ''}`)];
@@ -57,7 +59,9 @@ function rateLine(result: DriveResult): Verdict {
   const { guarantee, achievedRatePerSecond, wantedRatePerSecond, calls, gates } = result;
   const { sent, succeeded, failed } = calls;
   const noun = nounOf(result);
-  const share = `${formatRate(achievedRatePerSecond)} of ${formatRate(wantedRatePerSecond ?? 0)}`;
+  const isShared = isRateShared(result);
+  const wanted = `${isShared ? 'the shared ' : ''}${formatRate(wantedRatePerSecond ?? 0)}`;
+  const share = `${formatRate(achievedRatePerSecond)} of ${wanted}`;
   if (guarantee?.held === false) {
     return bad(`BROKEN: more ${noun} than the guarantee allows, ${share}`);
   }
@@ -66,6 +70,7 @@ function rateLine(result: DriveResult): Verdict {
   }
   if (succeeded === 0 && failed > 0) return bad(`${allOf(failed, noun)} failed, at ${share}`);
   if (sent === 0) return bad(`no ${noun.slice(0, -1)} came due, at ${share}`);
+  if (isShared) return good(`guarantee held: ${share}`);
   const held = isRateMet(result)
     ? 'rate and guarantee held'
     : 'guarantee held, rate within its gate';
@@ -76,12 +81,14 @@ function allOf(count: number, noun: Noun): string {
   return count === 1 ? `the only ${noun.slice(0, -1)}` : `all ${formatCount(count)} ${noun}`;
 }
 
-/**
- * Whether the rate would pass the default gate, whichever one is in force. A rate that is shared has
- * none: the other processes send the rest.
- */
+/** Whether other processes send part of the rate. It then has no gate. */
+export function isRateShared({ gates }: DriveResult): boolean {
+  return gates.every(({ gate }) => gate.kind !== 'rate');
+}
+
+/** Whether the rate would pass the default gate, whichever one is in force. */
 export function isRateMet(result: DriveResult): boolean {
-  if (result.gates.every(({ gate }) => gate.kind !== 'rate')) return true;
+  if (isRateShared(result)) return true;
   return rateVerdict(result, { kind: 'rate', minShare: DEFAULT_MIN_RATE }).passed;
 }
 

@@ -28,7 +28,8 @@ Limiters, with the options of their classes. If joined by ' + ', all of them mus
 Server. Processes up to 'capacity' calls at once (default: unlimited) and queues the others:
   constant serviceMs=... [capacity=...]
   exponential serviceMs=... [capacity=...]   random, serviceMs on average
-Both take reducedTo=... fromMs=... untilMs=...: another capacity for some time, as during a backup.
+With a capacity, both take reducedTo=... fromMs=... untilMs=... (all three): a smaller capacity for
+some time, as during a backup.
 
 Arrivals. Join several patterns by ' + ':
   constant rate=...                        evenly spaced
@@ -41,7 +42,8 @@ A file has one timestamp per line: common log format, ISO dates, or epoch second
 the start of the line. It is read as a stream. Timestamps of whole seconds are spread evenly over
 their second; --no-spread keeps them as they are.
 
-Exit code: 0 if all is well; 1 if the command line is invalid or no timestamp was found; 2 if a
+Exit code: 0 if all is well; 1 if the command line is invalid, no timestamp was found, a timestamp is
+more than a year after the one before, or a file or standard output could not be written; 2 if a
 limiter admitted more than it guarantees.
 
 Examples:

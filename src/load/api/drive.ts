@@ -14,6 +14,9 @@ import { checkDriveOptions } from './check-options.ts';
  * @throws TypeError, RangeError if an option is unknown or out of range.
  * @throws Error if the module can't be loaded or its default export is not a function, if its
  *   `setup` fails, or if threads can't start. No call has been made then.
+ * @throws the abort reason if `signal` is aborted before a call counts, even if a warm-up has made
+ *   calls.
+ * @throws what `onProgress` throws: the run is then stopped.
  *
  * @example
  * ```ts

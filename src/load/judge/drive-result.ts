@@ -184,7 +184,7 @@ export interface DriveResult {
   readonly machine: Machine;
   /** The options of the run. */
   readonly options: DriveTerms;
-  /** Time of the first call, in ISO 8601. */
+  /** Start of the run, after the warm-up, in ISO 8601. */
   readonly startedAt: string;
   /**
    * Whether the run ended early: by `signal`, or because a thread ended. Also true if all calls
@@ -253,9 +253,10 @@ export interface DriveTimes {
    */
   readonly queued: Times;
   /**
-   * From start to end. With `rate: Infinity`, calls shorter than 1 us have the mean of their batch
-   * of about 25 us. A longer call is a sample by itself, exact to 25 us; several in a row count as
-   * one if each takes less than about 10 ms.
+   * From start to end. With `rate: Infinity`, calls of 1 us or longer are samples by themselves.
+   * Shorter calls have the mean of their batch of about 25 us. If such a batch takes 25 us longer
+   * than usual, the excess counts as one long call, exact to 25 us; several long calls in one batch
+   * count as one if each takes less than about 10 ms.
    */
   readonly response: Times;
 }

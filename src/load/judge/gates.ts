@@ -36,7 +36,11 @@ export interface GateResult {
   readonly gate: Gate;
   /** Whether the result meets the gate. */
   readonly passed: boolean;
-  /** The measured value: a latency in milliseconds, or a share from 0 to 1. Null without a call. */
+  /**
+   * The measured value: a latency in milliseconds, or a share from 0 to 1. Null if there is none:
+   * for a latency if no call succeeded, which fails the gate; for errors without a call, and for
+   * the rate if less than one call was to come due, which both pass.
+   */
   readonly actual: number | null;
 }
 

@@ -11,7 +11,6 @@ import type {
   DesignEffects,
   DriveResult,
   DriveTerms,
-  DriveVerdict,
   RequestTerms,
 } from './drive-result.ts';
 import { checkGates, gatesInForce, gateText } from './gates.ts';
@@ -99,7 +98,8 @@ export function resultOf({ options, tally, closed = null, ...run }: RunRecord): 
     })),
     closed,
   } as const);
-  return { ...figures, verdict: verdictOf(figures) };
+  const reasons = reasonsOf(figures);
+  return { ...figures, verdict: { ok: reasons.length === 0, reasons } };
 }
 
 function designEffectsOf({ histograms, latencyByTime }: Tally): DesignEffects {
@@ -145,8 +145,12 @@ function arrivalsOf({ arrivals }: LoadOptions): ArrivalsResult {
   return { kind, count: instantsUs.length, ...(name !== undefined && { name }) };
 }
 
-/** Applies the rules of the command's exit code and explains the verdict. */
-function verdictOf(result: Omit<DriveResult, 'verdict'>): DriveVerdict {
+/**
+ * One sentence per problem, by the rules of the command's exit code.
+ *
+ * @param firstThread the number of the first thread
+ */
+export function reasonsOf(result: Omit<DriveResult, 'verdict'>, firstThread = 0): string[] {
   const { guarantee, calls, threads, errors, gates } = result;
   const reasons: string[] = [];
   if (guarantee?.held === false) reasons.push('more calls came due than the guarantee allows');
@@ -158,8 +162,8 @@ function verdictOf(result: Omit<DriveResult, 'verdict'>): DriveVerdict {
     reasons.push(`no call succeeded${why}`);
   }
   for (const [at, { crash }] of threads.entries()) {
-    if (crash !== null) reasons.push(`thread ${at}: ${crash}`);
+    if (crash !== null) reasons.push(`thread ${firstThread + at}: ${crash}`);
   }
   for (const gate of gates) if (!gate.passed) reasons.push(gateText(gate));
-  return { ok: reasons.length === 0, reasons };
+  return reasons;
 }

@@ -205,7 +205,7 @@ export const OPTION_GROUPS = {
     },
     servername: {
       flags: '--servername <name>',
-      help: "server name for the TLS handshake (default: the URL's host)",
+      help: 'server name for the TLS handshake (default: the host in the Host header)',
       value: { as: 'text' },
       needs: 'https',
     },

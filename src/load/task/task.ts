@@ -13,7 +13,10 @@ export interface TaskCall {
    * start of the round.
    */
   readonly dueUs: number;
-  /** Aborted when the call times out. The call then counts as failed, whatever its outcome. */
+  /**
+   * Aborted when the call times out (`TimeoutError`), or is still in flight a second after the run
+   * was stopped (`AbortError`). The call then counts as failed, whatever its outcome.
+   */
   readonly signal: AbortSignal;
 }
 

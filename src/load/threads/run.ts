@@ -61,6 +61,8 @@ async function runWith(
     threads = startThreads(spread, target, onAdmissions, hooks.loadWorker, team?.startThread);
     await untilReady(threads, hooks.stop);
     await target.ready();
+    // Many round trips, which a slow network must not take from the lead before the start.
+    const aheadUs = fleet && (await measureAhead(fleet));
 
     hooks.onStart?.(url);
     const { arrivals, burst, ramp, warmupMs } = options;
@@ -82,8 +84,7 @@ async function runWith(
       ramp,
       timetable: arrivals && timetable && new TimetableCheck(timetable, startUs),
     });
-    const startedAt = new Date();
-    const aheadUs = fleet && (await measureAhead(fleet));
+    const startedAt = new Date(Date.now() + (startUs - plan.bucket.clock.now()) / 1_000);
     const cpu = cpuGauge(() => team?.cpuMs ?? 0);
     const slots = { ...plan, timetable };
     const run = { options: spread, threads, plan: slots, startUs, aheadUs, watch, cpu };

@@ -93,6 +93,7 @@ describe('--arrivals', () => {
     [['--arrivals', LIST, '--burst', '2'], /--burst cannot be used with --arrivals FILE/],
     [['--arrivals', LIST, '--rate', '2'], /--rate cannot be used with --arrivals FILE/],
     [['--arrivals', LIST, '--ramp', '1:2:3s'], /--ramp cannot be used with --arrivals FILE/],
+    [['--ramp', '1:2:3s', '--burst', '2'], /--burst <number>' cannot be used with option '--ramp/],
     [['--arrivals', LIST, '--warmup', '2s'], /--warmup cannot be used with --arrivals FILE/],
     [
       ['http://localhost:1', '--arrivals', 'poisson', '--redis', 'redis://a'],

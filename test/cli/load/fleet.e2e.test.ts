@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { RedisTokenBucket } from '../../../src/integrations/redis.ts';
 import { joinFleet } from '../../../src/load/plan/fleet.ts';
 import { CONNECT, type Connection } from '../../integrations/redis/connections.ts';
+import { LossyProxy } from '../../integrations/redis/lossy-proxy.ts';
 import { MovedTokens } from '../../integrations/redis/moved-tokens.ts';
 import { LACKS_REDIS, RedisServer } from '../../integrations/redis/server.ts';
 import { folderOfTest } from '../../support/folders.ts';
@@ -68,6 +69,17 @@ describe.skipIf(LACKS_REDIS)('zerotime load --redis', () => {
     expect(moved.tokens).toBeCloseTo(taken, 3);
     expect(total).toBeLessThanOrEqual(taken);
     expect(taken).toBeLessThanOrEqual(total + MOST_AHEAD);
+  });
+
+  test('starts on time on a slow network', async () => {
+    const slow = await LossyProxy.to(redis.port);
+    slow.delayMs = 40;
+    const file = join(folderOfTest(), 'slow.json');
+    const { code, stderr } = await load('--redis', slow.url, '--redis-key', 'slow', '--json', file);
+    await slow.stop();
+    expect(code, stderr).toBe(0);
+    const { admittedPer100Ms } = JSON.parse(readFileSync(file, 'utf8'));
+    expect(Math.max(...admittedPer100Ms.slice(0, 4))).toBeGreaterThan(0);
   });
 
   test('reports errors of the server, the limit or the command line', async () => {

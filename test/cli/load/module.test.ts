@@ -209,7 +209,7 @@ describe('the summary of a run as fast as possible', () => {
   it('says what is unknown', () => {
     const text = summary(roundsOf([[undefined, undefined]], 'out of luck'));
     expect(text).toContain('Verdict     ✘ no call succeeded');
-    expect(text).toContain('✘ thread 0: out of luck');
+    expect(text).toContain('✘ thread 1: out of luck');
     expect(text).toContain('Latency     unknown: there was no call');
     expect(text).toMatch(/Threads +1 +0 +0\.0 %\s*\n/);
     expect(text).toContain('thread 1 crashed, its results are incomplete: out of luck');

@@ -82,7 +82,11 @@ describe('the options of transports', () => {
 function threads(
   url: string | undefined,
   rate: number,
-  { ramp, ...more }: Pick<Given, 'ramp' | 'processes' | 'threads'> = {},
+  {
+    ramp,
+    instantsUs,
+    ...more
+  }: Pick<Given, 'ramp' | 'processes' | 'threads'> & { instantsUs?: Float64Array } = {},
 ): number {
   const given: Given = {
     rate,
@@ -90,12 +94,12 @@ function threads(
     burst: 1,
     timeoutMs: 1_000,
     warmupMs: 0,
-    arrivals: 'even',
+    arrivals: instantsUs === undefined ? 'even' : { path: 'list' },
     ...more,
     ...(ramp && { ramp }),
   };
-  const input = { body: undefined, instantsUs: undefined };
-  return planOf(url, given, input, new Command()).threads;
+  const command = new Command().setOptionValueWithSource('burst', 1, 'default');
+  return planOf(url, given, { body: undefined, instantsUs }, command).threads;
 }
 
 const SERVER = 'http://localhost/';
@@ -112,6 +116,8 @@ it.each([
   expect(threads(SERVER, rate)).toBe(most);
   expect(threads(SERVER, rate, { ramp: { from: 100, to: rate, overMs: 1_000 } })).toBe(most);
   expect(threads(SERVER, 2_000, { ramp: { from: rate, to: 100, overMs: 1_000 } })).toBe(most);
+  const instantsUs = Float64Array.from({ length: rate }, (_, at) => (at * 1e6) / rate);
+  expect(threads(SERVER, 2_000, { instantsUs })).toBe(most);
 });
 
 it('the embedded server and modules get four threads', () => {

@@ -7,6 +7,7 @@ import type { FitnessLimit } from '../../../src/load/judge/fitness.ts';
 import type { Gate, GateResult } from '../../../src/load/judge/gates.ts';
 import { checkGuarantee } from '../../../src/load/judge/guarantee.ts';
 import { Tally } from '../../../src/load/measure/tally.ts';
+import type { LoadOptions } from '../../../src/load/plan/options.ts';
 import { type Change, FITNESS, OPTIONS, RATE, resultOf } from '../support/load-result.ts';
 
 function summaryOf(change: Change = {}): string {
@@ -110,6 +111,18 @@ describe('renderSummary', () => {
       /-0\.50 %.*\n.*\n +10 slots of the schedule were lost/,
     );
     expect(summaryOf({ admitted: 1_999, sent: 1_999 })).not.toMatch(/lost/);
+    const shared = { ...OPTIONS, fleet: { url: '', key: '', rate: RATE, burst: 1 } };
+    const half = { admitted: 1_000, sent: 1_000, options: shared };
+    expect(summaryOf(half)).not.toMatch(/lost/);
+  });
+
+  it.each<[string, Partial<LoadOptions>, string]>([
+    ['even arrivals', {}, 'A higher --burst lets it catch up'],
+    ['a ramp', { ramp: { from: 1, to: 2, overMs: 3 } }, 'Use more --threads, or'],
+    ['poisson', { arrivals: { kind: 'poisson', seed: 1 } }, 'Use more --threads, or'],
+  ])('gives advice that is possible: %s', (_name, more, advice) => {
+    const options = { ...OPTIONS, ...more };
+    expect(summaryOf({ admitted: 1_990, sent: 1_990, options })).toContain(`too busy. ${advice}`);
   });
 
   it('lists the responses and errors, the most frequent error first', () => {
@@ -249,7 +262,7 @@ describe('the verdict', () => {
     [
       'one process of several',
       { ...MISSED, options: { ...OPTIONS, fleet: { url: '', key: '', rate: 1, burst: 1 } } },
-      '+ rate and guarantee held: 500/s of 2,000/s',
+      '+ guarantee held: 500/s of the shared 2,000/s',
     ],
   ])('names %s first', (_name, change, first) => {
     expect(lines(change)[0]).toBe(first);

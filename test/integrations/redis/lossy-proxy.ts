@@ -11,6 +11,8 @@ export class LossyProxy {
   request: (chunk: Buffer) => Fate = () => 'pass';
   /** The fate of server data. */
   reply: (chunk: Buffer) => Fate = () => 'pass';
+  /** How long server data takes. */
+  delayMs = 0;
 
   private constructor(port: number) {
     this.#server = createServer((client) => {
@@ -34,7 +36,9 @@ export class LossyProxy {
       });
       server.on('data', (chunk) => {
         const fate = this.reply(chunk);
-        if (fate === 'pass') client.write(chunk);
+        if (fate === 'pass' && this.delayMs > 0) {
+          setTimeout(() => client.write(chunk), this.delayMs);
+        } else if (fate === 'pass') client.write(chunk);
         if (fate === 'cut') cut();
       });
     });

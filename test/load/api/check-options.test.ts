@@ -130,6 +130,7 @@ describe('the options of drive', () => {
       { task, ramp: { from: 1, to: 2, over: 1 } },
       'ramp has no option "over"; did you mean overMs?',
     ],
+    [{ task, ramp: { from: 1, to: 2, overMs: 1 }, burst: 2 }, 'burst must be omitted with ramp'],
     [{ task, ramp: { from: 1, to: Number.POSITIVE_INFINITY, overMs: 1 } }, 'ramp.to must be'],
     [{ target: { url }, rate: 1, concurrency: 2 }, 'concurrency needs a task'],
     [{ target: { url }, rate: 1, data: 2 }, 'data needs a task'],

@@ -72,6 +72,22 @@ describe.concurrent('drive', () => {
     expect(() => percentileMs(runs[0].times.latency, 0)).toThrow(/^percentile must be a number/);
   });
 
+  it('says when the run started, after its warm-up', async () => {
+    const startsMs: number[] = [];
+    const { startedAt } = await drive({
+      task: codeUrl('export default () => {}'),
+      rate: 100,
+      warmupMs: 300,
+      durationMs: 800,
+      gates,
+      onProgress: ({ elapsedMs, finishing }) => {
+        if (elapsedMs > 0 && !finishing) startsMs.push(Date.now() - elapsedMs);
+      },
+    });
+    // A delay before the reading makes the start seem later.
+    expect(Math.abs(Math.min(...startsMs) - Date.parse(startedAt))).toBeLessThan(100);
+  });
+
   it('sends requests to a target', async () => {
     const seen = new Set<string>();
     const server = await httpServer((request, response) => {
