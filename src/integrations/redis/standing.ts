@@ -158,19 +158,19 @@ function untilUnder(standing: Standing, limit: LimitStanding, wanted: number): n
 
 /** The outcome of a decision about these tokens, from the state after it. */
 export function outcomeOf(standing: Standing, tokens: number, allowed: boolean): Outcome {
+  // No limit grants tokens before those that are promised under another.
+  const queueUs = untilUs(standing, 0);
   const outcomes = standing.limits.map((limit): LimitOutcome => {
     const { schedule } = limit;
     const balance = balanceUnder(standing, limit);
-    const retryUs = untilUnder(standing, limit, Number(priceOf(schedule, tokens)));
+    const until = (n: number) =>
+      Math.max(queueUs, untilUnder(standing, limit, Number(priceOf(schedule, n))));
     return {
       burst: schedule.burst,
       balance,
-      retryUs: allowed ? 0 : retryUs,
+      retryUs: allowed ? 0 : until(tokens),
       fullUs: untilUnder(standing, limit, Number(capOf(schedule))),
-      nextUs:
-        schedule.ticksPerToken === 0
-          ? Number.POSITIVE_INFINITY
-          : untilUnder(standing, limit, Number(priceOf(schedule, wholeOf(balance) + 1))),
+      nextUs: schedule.ticksPerToken === 0 ? Number.POSITIVE_INFINITY : until(wholeOf(balance) + 1),
     };
   });
   const [only, ...others] = outcomes;
