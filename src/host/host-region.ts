@@ -190,6 +190,9 @@ export class HostRegion extends Region {
    * without an entry hold. Call it when
    * you no longer use any limiter in the region. Not needed before the process ends.
    *
+   * Waits for permits reject with `ERR_REGION_INVALID`, and releasing a permit afterwards does nothing.
+   * Waits for tokens go on.
+   *
    * A `FleetBucket` or `FleetSpender` that this thread has opened in the region gets no more tokens,
    * and its waits reject with `ERR_FLEET_CLOSED`; another process takes over the buying. Close fleet
    * buckets first: the last one returns the unspent tokens.

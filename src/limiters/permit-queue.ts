@@ -1,3 +1,4 @@
+import { HandleError } from '../errors.ts';
 import type { HostedSemaphore, Waiter } from '../kernel/semaphore/host.ts';
 import { Agenda, appointment, sleepOrWake } from '../time/agenda.ts';
 import type { Clock } from '../time/clock.ts';
@@ -20,6 +21,10 @@ interface Caller {
 }
 
 const nothing = () => undefined;
+
+function closed(): HandleError {
+  return new HandleError('ERR_REGION_INVALID', 'the region was closed, which ends the wait');
+}
 
 /**
  * This thread's callers waiting for permits. Each has a waiter in the semaphore's queue, where any
@@ -74,6 +79,7 @@ export class PermitQueue {
         for (;;) {
           const { waiter } = caller;
           if (waiter && this.#kernel.isGranted(waiter)) return waiter;
+          if (this.#kernel.isClosed(waiter)) throw closed();
           checkPossible(n, this.#kernel.look().permits);
           if (this.#clock.now() >= deadlineUs) throw timedOut(n, timeoutMs);
           await sleepOrWake(this.#clock, deadlineUs, { signal }, (wake) => {
@@ -106,6 +112,7 @@ export class PermitQueue {
         const event = kernel.event.observe();
         // The timer that does this cannot run while the thread blocks.
         kernel.recoverEnded();
+        if (kernel.isClosed(waiter)) throw closed();
         if (waiter && kernel.isVacated(waiter)) waiter = undefined;
         waiter ??= kernel.join(n);
         kernel.serve();
@@ -126,6 +133,12 @@ export class PermitQueue {
   /** Wakes the callers that have their permits, and lets those outside join the queue. */
   #advance(): number {
     this.#listen();
+    const [head] = this.#callers;
+    if (this.#kernel.isClosed(head?.waiter)) {
+      this.#wakeAll();
+      this.#plan();
+      return this.#callers.size + 1;
+    }
     let woken = 0;
     for (const caller of this.#callers) {
       if (caller.waiter && this.#kernel.isVacated(caller.waiter)) {

@@ -120,7 +120,10 @@ export class PermitKeeper {
     }
   }
 
-  /** Returns the permits of a waiter; false if they are back already or overdue. */
+  /**
+   * Returns the permits of a waiter, unless closing the region did; false if they are back already
+   * or overdue.
+   */
   takeBack(
     waiter: Waiter,
     n: number,
@@ -135,7 +138,7 @@ export class PermitKeeper {
       this.adaptation?.ended(sinceUs, n, isLate && outcome === 'ok' ? 'dropped' : outcome);
     } finally {
       // Even if the clock failed.
-      isReleased = this.#kernel.release(waiter);
+      isReleased = this.#kernel.release(waiter) || this.#kernel.isClosed(waiter);
     }
     return isReleased && !isLate;
   }

@@ -202,6 +202,7 @@ export class Semaphore extends Described {
    * @throws RateLimitError `ERR_RATE_LIMIT_TIMEOUT` after `timeoutMs`, at once if that is 0;
    * `ERR_EXCEEDS_BURST` if `n` exceeds a number of permits above 0, now or after a change;
    * `ERR_QUEUE_FULL` if `maxWaiting` callers of this object wait. In each case nothing is taken.
+   * @throws HandleError `ERR_REGION_INVALID` if it would wait, or waits, in a closed `HostRegion`.
    */
   async acquire(n = 1, options: AcquireOptions = {}): Promise<Permit> {
     checkPermits(n);
@@ -231,6 +232,7 @@ export class Semaphore extends Described {
    * thread holds, or that callers ahead of it in this thread get, cannot come back.
    *
    * @throws RateLimitError `ERR_EXCEEDS_BURST` if `n` exceeds a number of permits above 0.
+   * @throws HandleError `ERR_REGION_INVALID` if it would wait, or waits, in a closed `HostRegion`.
    */
   acquireSync(n = 1, options: Pick<AcquireOptions, 'timeoutMs'> = {}): Permit | undefined {
     checkPermits(n);
@@ -249,8 +251,8 @@ export class Semaphore extends Described {
    * Runs a function with a permit, and releases it when the function returns or throws, or its
    * promise settles. Resolves with the function's result, or rejects with its error.
    *
-   * @throws RateLimitError as {@link acquire} does; `ERR_PERMIT_EXPIRED` if the function took
-   * longer than `holdMs`.
+   * @throws RateLimitError, HandleError as {@link acquire} does; `ERR_PERMIT_EXPIRED` if the
+   * function took longer than `holdMs`.
    */
   async run<T>(action: () => T | PromiseLike<T>, options: RunOptions = {}): Promise<T> {
     return runWithPermit((n, waiting) => this.acquire(n, waiting), action, options);

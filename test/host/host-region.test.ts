@@ -11,11 +11,13 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { HostRegion } from '../../src/host.ts';
-import { Region, TokenBucket } from '../../src/index.ts';
+import { Region, Semaphore, TokenBucket } from '../../src/index.ts';
 import { REGION, REGION_FILE } from '../../src/memory/layout.ts';
+import { sharingOf } from '../../src/memory/sharing.ts';
 import { closedRegion, hostPath, hostRegion, overwrite } from '../support/host.ts';
+import { settled, until } from '../support/settled.ts';
 
 /** The code and the message of the error with which opening fails. */
 function refusal(open: () => unknown): readonly [string | undefined, string] {
@@ -65,6 +67,102 @@ describe('a region in a file', () => {
       { pid: process.pid, openMs: expect.any(Number), isAlive: true, isOwn: true },
     ]);
   });
+});
+
+describe.each([
+  ['', {}],
+  [' with holdMs', { holdMs: 60_000 }],
+])('closing a region, with a semaphore%s', (_, options) => {
+  const ENDED = expect.objectContaining({
+    name: 'HandleError',
+    code: 'ERR_REGION_INVALID',
+    message: 'the region was closed, which ends the wait',
+  });
+  const open = (region: Region, permits = 1) =>
+    Semaphore.open(region, 'permits', { permits, ...options });
+
+  test('ends the waits for its permits, and leaves the queue', async () => {
+    const region = hostRegion();
+    const semaphore = open(region);
+    await semaphore.acquire();
+    const waits = [semaphore.acquire(), semaphore.run(() => 1), semaphore.acquire()];
+    const ended = Promise.all(waits.map((wait) => expect(wait).rejects.toThrow(ENDED)));
+    await until(() => semaphore.waiting === 3);
+    region.close();
+    await ended;
+    const again = HostRegion.open({ path: region.path });
+    onTestFinished(() => again.close());
+    const other = open(again);
+    expect([other.waiting, other.available()]).toEqual([0, 1]);
+    const held = other.tryAcquire();
+    await expect(semaphore.acquire()).rejects.toThrow(ENDED);
+    expect(() => semaphore.acquireSync()).toThrow(ENDED);
+    expect(other.waiting).toBe(0);
+    held?.release();
+  });
+
+  test('ends the waits of a semaphore without a name within a second', async () => {
+    const region = hostRegion();
+    const semaphore = Semaphore.create({ permits: 1, ...options, region });
+    semaphore.tryAcquire();
+    const wait = expect(semaphore.acquire()).rejects.toThrow(ENDED);
+    await until(() => semaphore.waiting === 1);
+    region.close();
+    await wait;
+    expect(semaphore.waiting).toBe(0);
+  });
+
+  test('releases the permits, so that their own release does nothing', async () => {
+    const region = hostRegion();
+    const semaphore = open(region, 2);
+    const permit = semaphore.tryAcquire();
+    const result = semaphore.run(async () => {
+      await settled();
+      return 'done';
+    });
+    await settled(1);
+    region.close();
+    const again = HostRegion.open({ path: region.path });
+    onTestFinished(() => again.close());
+    const other = open(again, 2);
+    const held = other.tryAcquire();
+    permit?.release();
+    expect(await result).toBe('done');
+    expect(() => permit?.release()).toThrow('the permit was released before');
+    expect(other.inUse()).toBe(1);
+    held?.release();
+  });
+});
+
+/** A region in which this thread acts as one without an entry of its own. */
+function borrowedRegion(): HostRegion {
+  const region = hostRegion();
+  const { hasLeft: _, ...sharing } = region.sharing ?? expect.fail('it is shared');
+  sharingOf.set(region.memory, sharing);
+  return region;
+}
+
+test('closing a region ends the waits of a thread without an entry, and releases its permits', async () => {
+  const region = borrowedRegion();
+  const semaphore = Semaphore.open(region, 'permits', { permits: 1 });
+  const permit = semaphore.tryAcquire();
+  const waits = [semaphore.acquire(), semaphore.acquire()].map((wait) =>
+    expect(wait).rejects.toThrow('the region was closed'),
+  );
+  await until(() => semaphore.waiting === 2);
+  region.close();
+  await Promise.all(waits);
+  permit?.release();
+  expect([semaphore.waiting, semaphore.available()]).toEqual([0, 1]);
+});
+
+test('closing a region ends the wait of a blocked thread without an entry', () => {
+  const region = borrowedRegion();
+  const semaphore = Semaphore.open(region, 'permits', { permits: 1 });
+  semaphore.tryAcquire();
+  const sleep = vi.spyOn(semaphore.clock, 'sleepSync').mockImplementationOnce(() => region.close());
+  onTestFinished(() => sleep.mockRestore());
+  expect(() => semaphore.acquireSync(1, { timeoutMs: 5_000 })).toThrow('the region was closed');
 });
 
 /** Makes something else in place of the file. */

@@ -129,6 +129,19 @@ export class HostedSemaphore {
     return this.#engine.semaphoreIsVacated(this.#cell, this.#waiters, waiter, epoch) !== 0;
   }
 
+  /**
+   * Whether the region was closed, which released what this waiter had: by this thread, or by the
+   * one whose entry this thread uses.
+   */
+  isClosed(waiter?: Waiter): boolean {
+    if (this.#place.region.sharing?.hasLeft?.()) return true;
+    // Without holdMs, only closing empties the waiter of a thread that runs.
+    if (this.holdMs > 0 || waiter === undefined) return false;
+    return (
+      this.#engine.semaphoreIsVacated(this.#cell, this.#waiters, waiter.waiter, waiter.epoch) !== 0
+    );
+  }
+
   /** Leaves the queue; false if the permits have been granted by now. */
   leave({ waiter, epoch }: Waiter): boolean {
     const left = this.#engine.semaphoreLeave(this.#cell, this.#waiters, waiter, epoch) !== 0;
