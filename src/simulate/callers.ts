@@ -147,6 +147,8 @@ class WaitingCallers implements Callers {
 
   finish(): void {
     this.#run(Number.POSITIVE_INFINITY);
+    // While the number of permits is 0, no response admits or ends those that wait.
+    this.#leaveLate(this.#forPermit, Number.POSITIVE_INFINITY);
   }
 
   /** Simulates responses and retries up to an instant. */

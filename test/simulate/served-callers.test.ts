@@ -62,6 +62,12 @@ describe('calls that hold a permit until the response', () => {
     expect(two.counts).toEqual([1, 0, 0, 2]);
   });
 
+  it('give up, up to the last one, if there are no permits', async () => {
+    const arrivals = Array.from({ length: 100 }, (_, i) => 100 * i);
+    const none = await play(arrivals, 'semaphore permits=0', 'constant serviceMs=10', 2_000);
+    expect(none.counts).toEqual([0, 0, 0, 100]);
+  });
+
   it('queue at a server that is full, whatever the limiter admits', async () => {
     const free = await play([0, 0, 0], 'semaphore permits=3', 'constant serviceMs=100 capacity=1');
     expect(free.outcomes.responses.maxValue).toBeCloseTo(300_000, -3);
