@@ -1,5 +1,5 @@
 import { Int32Histogram } from 'hdr-histogram-js';
-import { HIGHEST_US } from '../load/measure/latency-counts.ts';
+import { LONGEST_US } from '../load/measure/latency-counts.ts';
 import { LatencyTimeline } from '../load/measure/latency-timeline.ts';
 import { SlotValues, Timeline } from '../load/measure/timeline.ts';
 import type { Bound } from './bounds.ts';
@@ -40,6 +40,23 @@ export class LatestByTime extends SlotValues<number> {
   }
 }
 
+/** Times in microseconds. It grows with the longest, which no percentile exceeds. */
+class TimesHistogram extends Int32Histogram {
+  constructor() {
+    super(1, 1_000_000, 3);
+    this.autoResize = true;
+  }
+
+  /** Records a time. */
+  record(us: number): void {
+    this.recordValue(Math.min(Math.max(0, Math.round(us)), LONGEST_US));
+  }
+
+  override getValueAtPercentile(percentile: number): number {
+    return Math.min(super.getValueAtPercentile(percentile), this.maxValue);
+  }
+}
+
 /** The outcomes of the calls, in constant memory. */
 export class Outcomes {
   admittedAtOnce = 0;
@@ -49,12 +66,12 @@ export class Outcomes {
   gaveUp = 0;
   readonly admissions = new Timeline();
   /** Waits of admitted calls in microseconds; empty if callers don't wait. */
-  readonly waits: Int32Histogram;
+  readonly waits = new TimesHistogram();
   /** The same by arrival time. */
   readonly waitsByTime = new LatencyTimeline();
   readonly bounds: readonly Bound[];
   /** Response times in microseconds; empty without a server. */
-  readonly responses = new Int32Histogram(1, HIGHEST_US, 3);
+  readonly responses = new TimesHistogram();
   /** Responses by the time at which they arrive; empty without a server. */
   readonly responsesByTime = new LatencyTimeline();
   readonly goodput = new Timeline();
@@ -70,8 +87,6 @@ export class Outcomes {
     this.permits = permits === undefined ? undefined : new LatestByTime(permits);
     this.bounds = bounds;
     this.#longestUs = Math.ceil(waitMs * 1_000);
-    // The library requires an integer of at least 2.
-    this.waits = new Int32Histogram(1, Math.max(2, this.#longestUs), 3);
   }
 
   /** Counts an admission. Call in order of `admittedUs`. */
@@ -82,7 +97,7 @@ export class Outcomes {
     if (waitUs > 0) this.admittedLater += 1;
     else this.admittedAtOnce += 1;
     if (this.#longestUs === 0) return;
-    this.waits.recordValue(Math.min(Math.max(0, Math.round(waitUs)), this.#longestUs));
+    this.waits.record(Math.min(waitUs, this.#longestUs));
     this.waitsByTime.record(arrivedUs, waitUs);
   }
 
@@ -94,7 +109,7 @@ export class Outcomes {
 
   /** Counts a response that arrives at an instant, `us` after the call began. */
   respond(atUs: number, us: number): void {
-    this.responses.recordValue(Math.min(HIGHEST_US, Math.round(us)));
+    this.responses.record(us);
     this.responsesByTime.record(atUs, us);
     this.goodput.add(atUs);
     this.#inFlight -= 1;

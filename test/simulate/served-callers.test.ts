@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { PER_MS, summaryOf } from '../../src/load/measure/times.ts';
 import { randomNumbers } from '../../src/load/plan/random.ts';
 import { parseLimiter } from '../../src/simulate/limiter-specs.ts';
 import { LatestByTime } from '../../src/simulate/outcomes.ts';
@@ -74,6 +75,19 @@ describe('calls that hold a permit until the response', () => {
     expect(free.outcomes.mostInFlight).toBe(3);
     const bucket = await play([0, 0, 0], 'token-bucket rate=1 burst=2', 'constant serviceMs=100');
     expect([bucket.counts, bucket.outcomes.mostInFlight]).toEqual([[2, 0, 1, 0], 2]);
+  });
+
+  it('have response times of any length, and no percentile above the longest', async () => {
+    const arrivals = Array.from({ length: 200 }, (_, i) => 50 * i);
+    for (const longestMs of [7.2e6, 1e7]) {
+      const server = `constant serviceMs=${longestMs}`;
+      const { outcomes } = await play(arrivals, 'semaphore permits=200', server);
+      const { p50, p99, max } = summaryOf(outcomes.responses, PER_MS.us) ?? {};
+      expect([p50, p99, max]).toEqual([longestMs, longestMs, longestMs]);
+      const [slot] = outcomes.responsesByTime.slotsOf(110);
+      expect((slot?.p99Ms ?? 0) / longestMs).toBeCloseTo(1, 2);
+      expect(slot?.p99Ms).toBeLessThanOrEqual(slot?.maxMs ?? 0);
+    }
   });
 
   it('wait as long as queueing theory says', async () => {

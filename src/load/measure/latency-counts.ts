@@ -1,7 +1,9 @@
 import { Int32Histogram } from 'hdr-histogram-js';
 
-/** An hour, in microseconds. Higher values are clamped. */
+/** An hour, in microseconds. Histograms of a load clamp higher values. */
 export const HIGHEST_US = 3.6e9;
+/** Over a century, in microseconds. Integers are exact up to here, and higher values are clamped. */
+export const LONGEST_US = 2 ** 52;
 /** The leading bits that are kept of a value: enough for two significant digits. */
 const KEPT_BITS = 8;
 const DIGITS = 2;
@@ -54,6 +56,7 @@ export class LatencyCounts {
 
   get histogram(): Int32Histogram {
     const histogram = new Int32Histogram(1, HIGHEST_US, DIGITS);
+    histogram.autoResize = true;
     for (const [us, count] of this.#counts) histogram.recordValueWithCount(us, count);
     return histogram;
   }
@@ -61,9 +64,10 @@ export class LatencyCounts {
 
 /** A latency without the bits that are not kept. */
 function keptOf(us: number): number {
-  const whole = us > 0 ? Math.min(Math.round(us), HIGHEST_US) : 0;
-  const dropped = Math.max(0, 32 - KEPT_BITS - Math.clz32(whole));
-  return ((whole >>> dropped) << dropped) >>> 0;
+  const whole = us > 0 ? Math.min(Math.round(us), LONGEST_US) : 0;
+  const bits = whole < 2 ** 32 ? 32 - Math.clz32(whole) : 1 + Math.floor(Math.log2(whole));
+  const unit = 2 ** Math.max(0, bits - KEPT_BITS);
+  return Math.floor(whole / unit) * unit;
 }
 
 /** Percentiles of recent latencies. */

@@ -100,7 +100,8 @@ export class LatencyTimeline extends SlotValues<LatencyCounts, ValueCounts> {
   #slotOf({ counts, from, until }: JoinedSlots): LatencySlot {
     const { histogram } = counts;
     const { totalCount: count, maxValue } = histogram;
-    const at = (percentile: number) => histogram.getValueAtPercentile(percentile) / 1_000;
+    const at = (percentile: number) =>
+      Math.min(histogram.getValueAtPercentile(percentile), maxValue) / 1_000;
     return {
       startsAfterMs: (from * this.slotUs) / 1_000,
       endsAfterMs: (until * this.slotUs) / 1_000,
