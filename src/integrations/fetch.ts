@@ -95,7 +95,7 @@ export function rateLimitedFetch(options: RateLimitedFetchOptions): typeof fetch
       const { status, headers } = response;
       const retryAfter = headers.get('retry-after') ?? undefined;
       turn.answered({ status, retryAfter, date: headers.get('date') ?? undefined });
-      return heldResponse(response, () => turn.ended());
+      return heldResponse(response, (_, error) => turn.ended(error));
     } catch (error) {
       turn.ended([error]);
       throw error;

@@ -6,7 +6,7 @@ import {
   type Metric,
   type Registry,
 } from 'prom-client';
-import { checkObject } from '../options.ts';
+import { checkOptions, type Known } from '../known-options.ts';
 import { checkPeer } from '../peers.ts';
 import { Exporting } from './metrics/exporting.ts';
 import type { Reading } from './metrics/readings.ts';
@@ -34,6 +34,8 @@ export interface LimiterMetricsOptions {
   readonly prefix?: string;
 }
 
+const OPTIONS: Known<LimiterMetricsOptions> = { register: true, prefix: true };
+
 /**
  * Exports limiters to Prometheus through prom-client. The label `limiter` names the limiter.
  * Counters cover all threads, so export each limiter from one thread only. Limiters are read at
@@ -59,11 +61,12 @@ export class LimiterMetrics extends Exporting {
   /**
    * Registers the metrics. Add limiters with {@link add}.
    *
+   * @throws TypeError for an unknown option.
    * @throws Error if the registry already has one of the names, or prom-client rejects the prefix.
    */
   constructor(options: LimiterMetricsOptions = {}) {
     super();
-    const { register = globalRegistry, prefix = 'zerotime_' } = checkObject('options', options);
+    const { register = globalRegistry, prefix = 'zerotime_' } = checkOptions(options, OPTIONS);
     this.#register = register;
     const names = SERIES.map(({ name }) => prefix + name);
     const taken = names.find((name) => register.getSingleMetric(name) !== undefined);

@@ -1,6 +1,6 @@
 // Entry point `zerotime/streams`: Node.js streams.
-import { Transform, type TransformCallback } from 'node:stream';
-import { checkOptions, given, type Known } from '../known-options.ts';
+import { addAbortSignal, Transform, type TransformCallback } from 'node:stream';
+import { checkOptions, type Known } from '../known-options.ts';
 import { type ByteLimiter, checkByteLimiter, paced } from './streams/byte-limiter.ts';
 
 export type { ByteLimiter } from './streams/byte-limiter.ts';
@@ -20,8 +20,10 @@ class ThrottledStream extends Transform {
 
   constructor(limiter: ByteLimiter, options: ThrottleStreamOptions) {
     // Each side buffers only one chunk, so that the source is not read ahead of the rate.
-    super({ ...given(options, OPTIONS), writableHighWaterMark: 1, readableHighWaterMark: 1 });
+    super({ writableHighWaterMark: 1, readableHighWaterMark: 1 });
     this.#limiter = limiter;
+    // Last: a signal that has aborted destroys the stream at once.
+    if (options.signal !== undefined) addAbortSignal(options.signal, this);
   }
 
   override async _transform(chunk: Buffer, _: string, done: TransformCallback): Promise<void> {

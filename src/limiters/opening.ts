@@ -58,7 +58,7 @@ export interface OpenLimiter<Kind extends string> {
 /** The options common to all limiters. */
 export const SHARED_OPTIONS = { clock: true, region: true, stats: true, kernel: true } as const;
 
-function checkRegion(region: unknown): Region {
+export function checkRegion(region: unknown): Region {
   if (region instanceof Region) return region;
   throw new TypeError(`region must be a Region, got ${shown(region)}`);
 }
@@ -284,8 +284,9 @@ export function openNamed<
   checkShared(wanted);
   let created: Opened | undefined;
   const found = named(region, name, () => {
+    const clockAt = clockCell(region, clock); // throws before the region gives room
     created ??= maker.made.create({ ...wanted, region });
-    return { cell: created.handle.offset, clock: clockCell(region, clock) };
+    return { cell: created.handle.offset, clock: clockAt };
   });
   if (found.isNew && created !== undefined) {
     nameOf.set(created, name);

@@ -60,10 +60,33 @@ test.each([
   expect(dropped(semaphore)).toBe(expected);
 });
 
+test.each([
+  [200, timeout, 1],
+  [200, refused, 0],
+  [503, refused, 1],
+])('fetch tells how the body of a response with status %d fails: %o', async (...given) => {
+  const [status, error, expected] = given;
+  const semaphore = make();
+  const body = new ReadableStream({ pull: (controller) => controller.error(error) });
+  const send = async () => new Response(body, { status });
+  const fetch = rateLimitedFetch({ semaphore, fetch: send });
+  const response = await fetch('http://localhost/');
+  await expect(response.text()).rejects.toBe(error);
+  expect(dropped(semaphore)).toBe(expected);
+});
+
 test.each<[string, (handler: Dispatcher.DispatchHandler) => void, number]>([
   ['the status 503', (handler) => handler.onResponseStart?.({} as never, 503, {}, ''), 1],
   ['the status 200', (handler) => handler.onResponseStart?.({} as never, 200, {}, ''), 0],
   ['a timeout', (handler) => handler.onResponseError?.({} as never, timeout), 1],
+  [
+    'the status 503 of a response that fails',
+    (handler) => {
+      handler.onResponseStart?.({} as never, 503, {}, '');
+      handler.onResponseError?.({} as never, refused);
+    },
+    1,
+  ],
   ['another failure', (handler) => handler.onResponseError?.({} as never, refused), 0],
 ])('undici tells %s', (_, answer, expected) => {
   const semaphore = make();

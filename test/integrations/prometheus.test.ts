@@ -233,6 +233,9 @@ it('names the invalid argument before anything is exported', async () => {
     new TypeError('limiter must have a method stats, got an object'),
   );
   expect(() => new LimiterMetrics({ register: new Registry(), prefix: 'a b' })).toThrow();
+  expect(() => new LimiterMetrics({ registry: register } as object)).toThrow(
+    'options has no option "registry"; did you mean register?',
+  );
   const calls = (await scraped(register)).filter((line) => line.includes('calls_total'));
   expect(calls.every((line) => line.includes('limiter="one"'))).toBe(true);
 });
@@ -270,6 +273,16 @@ it('adding a region exports all of its limiters, whatever was removed before', a
     metrics.remove('orders');
     expect(await scraped(register)).not.toContain(line);
   }
+});
+
+it('does not keep a region that cannot be read', async () => {
+  const { register, metrics } = scene();
+  const limiters = vi.fn(() => {
+    throw new HandleError('ERR_REGION_INVALID', 'a name in the region makes no sense');
+  });
+  expect(() => metrics.addRegion({ limiters })).toThrow('a name in the region makes no sense');
+  await scraped(register);
+  expect(limiters).toHaveBeenCalledOnce();
 });
 
 it('a region that fails later does not hide the other limiters', async () => {

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
+import { finished } from 'node:stream/promises';
 import { describe, expect, test } from 'vitest';
 import { FixedWindow, KeyedTokenBucket, ManualClock, TokenBucket } from '../../src/index.ts';
 import { throttleWebStream } from '../../src/integrations/fetch.ts';
@@ -189,6 +190,14 @@ test('web streams take buffers and views, and end a wait when the writer aborts'
   await writer.abort(new Error('enough'));
   await expect(waiting).rejects.toThrow('enough');
   expect([bucket.waiting, clock.nextMs()]).toEqual([0, Infinity]);
+});
+
+test('a signal that has aborted destroys a stream from the start', async () => {
+  const { limiter: bucket } = bucketOf(1, 1);
+  const reason = new Error('enough');
+  const stream = throttleStream(bucket, { signal: AbortSignal.abort(reason) });
+  await expect(finished(stream)).rejects.toMatchObject({ name: 'AbortError', cause: reason });
+  expect(stream.destroyed).toBe(true);
 });
 
 test('refuses invalid arguments, naming them', () => {

@@ -258,9 +258,11 @@ describe('the clock of a named limiter', () => {
 
   test('must lie in its region, and be the same each time', () => {
     const region = Region.create();
+    const { bytesFree } = region;
     expect(() =>
       TokenBucket.open(region, 'api', { ...limit, clock: ManualClock.create() }),
     ).toThrow('the ManualClock of a named limiter must be opened in its region');
+    expect(region.bytesFree).toBe(bytesFree);
     TokenBucket.open(region, 'api', limit);
     const clock = ManualClock.open(region, 'clock');
     expect(() => TokenBucket.open(region, 'api', { ...limit, clock })).toThrow(

@@ -4,9 +4,13 @@ const dropped = new FinalizationRegistry<() => void>((end) => end());
 /** Read-ahead, as in undici: a small body ends even if it is not read. */
 const AHEAD_BYTES = 65_536;
 
+/** Called once a body has ended: whole or not, with the error if it failed. */
+export type BodyEnded = (isWhole: boolean, error?: readonly [unknown]) => void;
+
 /** Resolves with a copy of the next bytes; undefined at the end. */
 async function nextChunk(
   reader: ReadableStreamDefaultReader<Uint8Array>,
+  cancel: (reason: unknown) => Promise<void>,
 ): Promise<Uint8Array<ArrayBuffer> | undefined> {
   for (;;) {
     const { done, value } = await reader.read();
@@ -18,22 +22,30 @@ async function nextChunk(
       // A byte stream rejects empty chunks.
       if (copy.length > 0) return copy;
     } catch (error) {
-      reader.cancel(error).catch(() => undefined);
+      cancel(error).catch(() => undefined);
       throw error;
     }
   }
 }
 
 /** Returns the body and calls `ended` when it has ended, failed or been cancelled. */
-function heldBody(body: ReadableStream, ended: () => void): ReadableStream {
+function heldBody(body: ReadableStream, ended: BodyEnded): ReadableStream {
   const reader = body.getReader();
+  let isCancelled = false;
+  const cancel = (reason?: unknown): Promise<void> => {
+    isCancelled = true;
+    return reader.cancel(reason);
+  };
   // Settles at any end of the body, even if nobody is reading.
-  reader.closed.then(ended, ended);
+  reader.closed.then(
+    () => ended(!isCancelled),
+    (error) => ended(false, [error]),
+  );
   const held = new ReadableStream(
     {
       type: 'bytes',
       async pull(controller) {
-        const chunk = await nextChunk(reader);
+        const chunk = await nextChunk(reader, cancel);
         if (chunk !== undefined) {
           controller.enqueue(chunk);
           return;
@@ -42,11 +54,11 @@ function heldBody(body: ReadableStream, ended: () => void): ReadableStream {
         // Completes a pending BYOB read, which `close` does not.
         controller.byobRequest?.respond(0);
       },
-      cancel: (reason) => reader.cancel(reason),
+      cancel,
     },
     { highWaterMark: AHEAD_BYTES },
   );
-  dropped.register(held, () => void reader.cancel().catch(() => undefined));
+  dropped.register(held, () => void cancel().catch(() => undefined));
   return held;
 }
 
@@ -66,10 +78,10 @@ function withFields(response: Response, fields: Fields): Response {
  * Returns a response that calls `ended` when its body has ended, failed or been cancelled; at once
  * if it has no body.
  */
-export function heldResponse(response: Response, ended: () => void): Response {
+export function heldResponse(response: Response, ended: BodyEnded): Response {
   const { body, statusText, headers, url, redirected, type, status, ok } = response;
   if (body === null) {
-    ended();
+    ended(true);
     return response;
   }
   // The constructor rejects some statuses that servers send, such as 999.

@@ -2,9 +2,10 @@ import type { WhenFull } from '../../kernel/constants.ts';
 import { checkOptions } from '../../known-options.ts';
 import { KeyedFixedWindow } from '../../limiters/keyed-fixed-window.ts';
 import { checkTable } from '../../limiters/keyed-table.ts';
-import { checkShared, clockCell } from '../../limiters/opening.ts';
+import { checkRegion, checkShared, clockCell } from '../../limiters/opening.ts';
 import type { Region } from '../../limiters/region.ts';
 import { TokenBucket } from '../../limiters/token-bucket.ts';
+import { MAX_NAME_TEXT } from '../../memory/layout.ts';
 import { checkNumber, shown } from '../../options.ts';
 import type { Clock } from '../../time/clock.ts';
 
@@ -19,7 +20,7 @@ export interface HitStoreOptions {
   readonly capacity: number;
   /**
    * The name of the counts in the region. Stores with the same name share counts, so give each
-   * limiter of a program its own name. Default `'hits'`.
+   * limiter of a program its own name. At most 90 bytes in UTF-8. Default `'hits'`.
    */
   readonly name?: string;
   /**
@@ -47,6 +48,17 @@ const ROUNDING_MS = 0.001;
 /** In each era, all clients have new keys. */
 const MOST_ERAS = 2 ** 20;
 
+/** The longest suffix of a name: a space and a `windowMs` such as 0.0010000000000000002. */
+const LONGEST_SUFFIX = 22;
+const MOST_NAME_BYTES = MAX_NAME_TEXT - LONGEST_SUFFIX;
+
+function checkName(name: unknown): void {
+  if (typeof name !== 'string') throw new TypeError(`name must be a string, got ${shown(name)}`);
+  const bytes = new TextEncoder().encode(name).length;
+  if (bytes <= MOST_NAME_BYTES) return;
+  throw new RangeError(`name must have at most ${MOST_NAME_BYTES} bytes in UTF-8, got ${bytes}`);
+}
+
 /** Counts hits in shared memory, by client and window length. */
 export class HitCounts {
   readonly name: string;
@@ -65,14 +77,14 @@ export class HitCounts {
       clock: true,
     });
     const { region, name = 'hits' } = options;
-    if (typeof name !== 'string') throw new TypeError(`name must be a string, got ${shown(name)}`);
+    checkName(name);
     // The tables are opened by requests, but misuse throws now.
     checkTable(options);
     const { clock } = checkShared(options);
     this.name = name;
     this.#options = options;
+    clockCell(checkRegion(region), clock);
     this.#resets = TokenBucket.open(region, `${name} resets`, { rate: 0, burst: MOST_ERAS });
-    clockCell(region, clock);
   }
 
   /** Returns the counts of windows of this length, which is the middleware's option `name`. */

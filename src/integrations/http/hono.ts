@@ -67,9 +67,9 @@ async function answered(
     await next();
     const { res } = context;
     const { signal, method } = context.req.raw;
-    const end = () => ended(signal?.aborted ? undefined : res.status);
+    const end = (isWhole: boolean) => ended(isWhole && !signal?.aborted ? res.status : undefined);
     // Hono drops the body of a response to HEAD, unread.
-    if (method === 'HEAD') end();
+    if (method === 'HEAD') end(true);
     else context.res = heldResponse(res, end);
   } catch (error) {
     ended(500); // of the handlers, or of a body that was read before

@@ -52,7 +52,7 @@ export abstract class Exporting {
    * Exports all limiters of a region that keep counts, under their names, including those created
    * later. Counts cover all processes that share the region, so export it from one process only.
    *
-   * @throws TypeError if `region` has no `limiters` method.
+   * @throws TypeError if `region` has no `limiters` method; HandleError if it is damaged.
    *
    * @example
    * ```ts
@@ -68,8 +68,8 @@ export abstract class Exporting {
       throw new TypeError(`region must have a method limiters, got ${shown(region)}`);
     }
     const removed = new Set<string>();
+    this.#findLimiters(region, removed); // if this throws, the region is not kept
     this.#regions.set(region, removed);
-    this.#findLimiters(region, removed);
   }
 
   /**

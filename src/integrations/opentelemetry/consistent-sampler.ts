@@ -12,7 +12,7 @@ import {
   trace,
 } from '@opentelemetry/api';
 import { checkOptions, joined } from '../../known-options.ts';
-import { checkChoice, checkMade } from '../../options.ts';
+import { checkMade } from '../../options.ts';
 import {
   changed,
   DIGITS,
@@ -28,8 +28,8 @@ import {
 import {
   CHOICES,
   type ConsistentSamplerOptions,
+  choicesOf,
   type OperationOf,
-  operationOf,
   SAMPLER_OPTIONS,
   type SamplerChange,
   type SamplerHandle,
@@ -81,12 +81,10 @@ export abstract class ConsistentDecisions implements Sampler {
   /** @internal */
   protected constructor(sampling: SharedSampling, options: ConsistentSamplerOptions) {
     this.#sampling = sampling;
-    const { children = 'follow', randomness = 'trace-id', operation } = options;
-    this.#follows = checkChoice('children', children, ['follow', 'decide']) === 'follow';
-    checkChoice('randomness', randomness, ['trace-id', 'explicit']);
-    this.#isExplicit = randomness === 'explicit';
-    const named = operationOf(operation);
-    this.#operationOf = sampling.isPerOperation ? named : anyOperation;
+    const { follows, isExplicit, operationOf } = choicesOf(options);
+    this.#follows = follows;
+    this.#isExplicit = isExplicit;
+    this.#operationOf = sampling.isPerOperation ? operationOf : anyOperation;
   }
 
   /** Decides on a span. The SDK calls this when a span starts. */
@@ -227,6 +225,7 @@ export class ConsistentRateLimitingSampler extends ConsistentDecisions {
    */
   static create(options: SamplerOptions & ConsistentSamplerOptions): ConsistentRateLimitingSampler {
     checkOptions(options, OPTIONS);
+    choicesOf(options); // throws before the region gives room
     return new ConsistentRateLimitingSampler(SharedSampling.create(options), options);
   }
 

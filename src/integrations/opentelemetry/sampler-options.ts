@@ -1,10 +1,11 @@
 import { type Attributes, type Context, diag, type SpanKind } from '@opentelemetry/api';
 import { checkOptions, given, type Known } from '../../known-options.ts';
+import { checkCapacity } from '../../limiters/keyed-table.ts';
 import { scheduleOf } from '../../limiters/limit.ts';
 import type { LimiterHandle } from '../../limiters/opening.ts';
 import type { KernelName } from '../../memory/handle.ts';
 import type { Region } from '../../memory/region.ts';
-import { checkNumber, shown } from '../../options.ts';
+import { checkChoice, checkNumber, shown } from '../../options.ts';
 import type { Clock } from '../../time/clock.ts';
 import type { MinimaHandle, MinimumOptions, SpanLimit } from './minima.ts';
 
@@ -109,7 +110,9 @@ export function minimumLimit(minimum: number, minimumBurst: number | undefined):
   checkNumber('minimum', minimum, { min: 1e-6, max: 4e9 });
   const usual = Math.max(1, minimum * MINIMUM_SECONDS);
   const burst = minimumBurst === undefined ? usual : minimumBurst;
-  return { rate: minimum, burst: checkNumber('minimumBurst', burst, { min: 1 }) };
+  const limit = { rate: minimum, burst: checkNumber('minimumBurst', burst, { min: 1 }) };
+  scheduleOf(limit); // throws before anything is allocated or changed
+  return limit;
 }
 
 /** The minimum given by the options, and its number of operations. */
@@ -124,7 +127,7 @@ export function minimumOf({
     }
     return undefined;
   }
-  const capacity = operations === undefined ? OPERATIONS : operations;
+  const capacity = operations === undefined ? OPERATIONS : checkCapacity('operations', operations);
   return { ...minimumLimit(minimum, minimumBurst), capacity };
 }
 
@@ -144,7 +147,6 @@ export function checkChange(change: SamplerChange, inForce: SpanLimit | undefine
     throw new TypeError('minimum must be omitted: the sampler was created without one');
   }
   const next = minimumLimit(minimum ?? inForce.rate, minimumBurst ?? inForce.burst);
-  scheduleOf(next); // throws now, since the limit changes before the minimum
   return { limit, minimum: next };
 }
 
@@ -209,11 +211,24 @@ function guarded(own: OperationOf): OperationOf {
 }
 
 /** @throws TypeError if the option is neither a function nor a string. */
-export function operationOf(option: string | OperationOf | undefined): OperationOf {
+function operationOf(option: string | OperationOf | undefined): OperationOf {
   if (option === undefined) return byName;
   if (typeof option === 'string') return byAttribute(option);
   if (typeof option === 'function') return guarded(option);
   throw new TypeError(
     `operation must be the name of an attribute or a function, got ${shown(option)}`,
   );
+}
+
+/** @throws RangeError, TypeError for an invalid option. */
+export function choicesOf({
+  children = 'follow',
+  randomness = 'trace-id',
+  operation,
+}: ConsistentSamplerOptions): { follows: boolean; isExplicit: boolean; operationOf: OperationOf } {
+  return {
+    follows: checkChoice('children', children, ['follow', 'decide']) === 'follow',
+    isExplicit: checkChoice('randomness', randomness, ['trace-id', 'explicit']) === 'explicit',
+    operationOf: operationOf(operation),
+  };
 }

@@ -61,7 +61,10 @@ export class Turn {
 
   /** Returns the permit of a request that has ended, or failed. Further calls have no effect. */
   ended(error?: readonly [unknown]): void {
-    if (error !== undefined) this.#outcome = outcomeOfError(error[0]);
+    // A status that asks to slow down counts, however its body ended.
+    if (error !== undefined && this.#outcome !== 'dropped') {
+      this.#outcome = outcomeOfError(error[0]);
+    }
     const permit = this.#permit;
     this.#permit = undefined;
     try {

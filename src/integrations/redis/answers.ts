@@ -1,17 +1,18 @@
 import { RateLimitError } from '../../errors.ts';
+import { isRefusal } from '../../limiters/refused.ts';
 import { Reports } from '../callbacks/reports.ts';
 import type { RedisSettings } from './redis-options.ts';
 import type { RemoteBucket } from './remote-bucket.ts';
-import { isUnreachable } from './server-error.ts';
+import { hasCode, isUnreachable } from './server-error.ts';
 import type { ServerNode } from './server-node.ts';
 
 /** Counts of one object's calls. */
 export interface RedisStats {
-  /** Calls that asked for tokens. */
+  /** Calls that asked for tokens, including those that failed. */
   readonly calls: number;
   /** Tokens admitted by the server or the local share. Returned tokens are not subtracted. */
   readonly admitted: number;
-  /** Calls refused. */
+  /** Calls refused. A call that was aborted, or that rejected for lack of a server, is not. */
   readonly refused: number;
   /** Calls without a response in time; a `wait` counts each time that it tries again. */
   readonly unreachable: number;
@@ -66,6 +67,12 @@ export class Answers {
     else this.#admitted += admitted;
   }
 
+  /** Counts a call that asked for tokens and rejected. */
+  countRejected(error: unknown): void {
+    this.#calls++;
+    if (isRefusal(error) || hasCode(error, 'ERR_EXCEEDS_BURST')) this.#refused++;
+  }
+
   sent(): void {
     this.#commands++;
   }
@@ -85,14 +92,17 @@ export class Answers {
         if (error instanceof RateLimitError) {
           // The server has answered.
           this.#down.delete(bucket.node);
-          if (error.code === 'ERR_EXCEEDS_BURST' && admitted !== undefined) this.count(undefined);
+          if (admitted !== undefined) this.countRejected(error);
         }
         throw error;
       }
       this.#countFailure(bucket, error);
       const { whenUnreachable } = this.#settings;
       const instead = whenUnreachable === 'throw' ? undefined : results[whenUnreachable];
-      if (instead === undefined) throw error;
+      if (instead === undefined) {
+        if (admitted !== undefined) this.countRejected(error);
+        throw error;
+      }
       result = instead();
     }
     if (admitted !== undefined) this.count(admitted(result));
@@ -100,12 +110,12 @@ export class Answers {
   }
 
   /**
-   * Retries until the server responds. Resolves with undefined if it does not and the local share
-   * can serve the call.
+   * Retries `attempt`, a call of {@link ask}, until the server responds. Resolves with undefined if
+   * it does not and the local share can serve the call.
    */
   async insist<T>(
     bucket: Served,
-    ask: () => Promise<T>,
+    attempt: () => Promise<T>,
     canShare: () => boolean,
     deadlineUs: number,
     signal: AbortSignal | undefined,
@@ -113,7 +123,7 @@ export class Answers {
     const { whenUnreachable } = this.#settings;
     for (;;) {
       try {
-        return await this.ask(bucket, ask, {});
+        return await attempt();
       } catch (error) {
         if (whenUnreachable === 'throw' || !isUnreachable(error)) throw error;
         if (whenUnreachable === 'local' && canShare()) return undefined;

@@ -233,7 +233,10 @@ export abstract class RedisBucket extends Described implements TokenSource {
       // The server may grant them after the outage, so they are not impossible.
       const promised = n > share.limit ? undefined : share.reserve(n, { maxWaitMs });
       if (promised === undefined) return undefined;
-      return new RedisReservation(promised.waitMs, promised.atUs, async () => promised.cancel());
+      const { waitMs } = promised;
+      // The share may have another clock.
+      const atUs = systemClock.now() + waitMs * 1000;
+      return new RedisReservation(waitMs, atUs, async () => promised.cancel());
     };
     return this.#ask(ask, {
       refuse: () => undefined,
@@ -286,13 +289,13 @@ export abstract class RedisBucket extends Described implements TokenSource {
     const { timeoutMs, maxWaiting, signal, strict, precise } = wait;
     const deadlineUs = systemClock.now() + timeoutMs * 1000;
     try {
-      const ask = () => {
-        const asked = this.remote.acquire(n, Math.max(0, deadlineUs - systemClock.now()));
-        return orAborted(asked, signal, (acquired) => this.#cancel(acquired));
-      };
+      const ask = () => this.remote.acquire(n, Math.max(0, deadlineUs - systemClock.now()));
+      // Only errors of the server count as its answers, not an abort's reason.
+      const attempt = () =>
+        orAborted(this.#ask(ask, {}), signal, (acquired) => this.#cancel(acquired));
       const canShare = () => n <= this.#local().limit;
       const { remote } = this;
-      const acquired = await this.#answers.insist(remote, ask, canShare, deadlineUs, signal);
+      const acquired = await this.#answers.insist(remote, attempt, canShare, deadlineUs, signal);
       const refusal = () => (isFull ? queueFull(maxWaiting) : timedOut(n, timeoutMs));
       if (acquired === undefined) {
         const waited = this.#local().wait(n, {
@@ -312,7 +315,7 @@ export abstract class RedisBucket extends Described implements TokenSource {
         await this.#sleep(acquired, { strict, precise, signal });
       }
     } catch (error) {
-      this.#answers.count(undefined);
+      this.#answers.countRejected(error === signal?.reason ? undefined : error);
       throw error;
     }
     this.#answers.count(n);

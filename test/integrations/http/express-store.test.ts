@@ -220,19 +220,30 @@ describe('a store in one thread', () => {
 
   test.each([
     [{ name: 5 }, 'name must be a string, got 5'],
+    [{ name: 'é'.repeat(46) }, 'name must have at most 90 bytes in UTF-8, got 92'],
     [{ max: 5 }, 'options has no option "max"'],
     [{ region: {} }, 'region must be a Region, got an object'],
     [{ capacity: 0 }, 'capacity must be an integer at least 1 and at most 67000000, got 0'],
     [{ whenFull: 'wait' }, 'whenFull must be one of share, refuse, admit, got "wait"'],
     [{ clock: Date }, 'clock must be a Clock, got a function'],
+    [{ region: undefined }, 'region must be a Region, got undefined'],
   ])('%j is refused before the first request: %s', (options, message) => {
     expect(() => newStore(options)).toThrow(message);
   });
 
   test('a manual clock of another region is refused before the first request', () => {
+    const region = Region.create();
+    const { bytesFree } = region;
     const clock = ManualClock.create();
     const message = 'the ManualClock of a named limiter must be opened in its region';
-    expect(() => newStore({ clock })).toThrow(message);
+    expect(() => newStore({ region, clock })).toThrow(message);
+    expect(region.bytesFree).toBe(bytesFree);
+  });
+
+  test('the longest name leaves room for any windowMs', () => {
+    const { store } = newStore({ name: 'n'.repeat(90) });
+    store.init({ windowMs: 0.0010000000000000002 });
+    expect(store.increment('ann').totalHits).toBe(1);
   });
 
   test.each([-1, 0, Number.NaN, 1e12])('a windowMs of %d is refused by its name', (windowMs) => {

@@ -347,10 +347,12 @@ test('hono without its Node.js server holds a permit until the body has ended', 
   const app = new Hono();
   app.use(honoMiddleware(limits as never));
   let end: () => void = () => undefined;
+  let fail: (error: Error) => void = () => undefined;
   app.get('/stream', (context) => {
     const body = new ReadableStream({
       start: (controller) => {
         end = () => controller.close();
+        fail = (error) => controller.error(error);
       },
     });
     return context.body(body, 200, { 'x-kept': 'kept' });
@@ -381,6 +383,13 @@ test('hono without its Node.js server holds a permit until the body has ended', 
   await held.body?.cancel();
   await areBack(semaphore);
   expect(ends.at(-1)).toBe(undefined);
+
+  // Cut off by the server that reads it, or by its source, on platforms without such a signal.
+  await (await app.request('/stream')).body?.cancel();
+  const broken = await app.request('/stream');
+  fail(new Error('broken'));
+  await expect(broken.text()).rejects.toThrow('broken');
+  expect(ends.slice(5)).toEqual([undefined, undefined]);
 
   // A response can be sent once only: its body is read.
   expect(await (await app.request('/cached')).text()).toBe('cached');

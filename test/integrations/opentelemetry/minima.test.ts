@@ -205,7 +205,7 @@ test('names the invalid option', () => {
   expect(create({ minimum: 1, minimumBurst: 0.5 })).toThrow(
     'minimumBurst must be a number at least 1, got 0.5',
   );
-  expect(create({ minimum: 1, operations: 1.5 })).toThrow('capacity must be an integer');
+  expect(create({ minimum: 1, operations: 1.5 })).toThrow('operations must be an integer');
   expect(create({ operation: 1 })).toThrow(
     'operation must be the name of an attribute or a function, got 1',
   );
@@ -217,6 +217,19 @@ test('names the invalid option', () => {
   expect(() => scene({ rate: 1, minimum: 1 }).sampler.reconfigure({ minimum: -1 })).toThrow(
     'minimum must be',
   );
+});
+
+test.each([
+  { children: 'x' },
+  { randomness: 'x' },
+  { operation: 5 },
+  { minimum: 1, operations: 0.5 },
+  { minimum: 1, minimumBurst: 1e300 },
+])('invalid options take no room in the region: %j', (options) => {
+  const region = Region.create();
+  const { bytesFree } = region;
+  expect(() => scene({ rate: 1, region, ...options } as never)).toThrow(/must be/);
+  expect(region.bytesFree).toBe(bytesFree);
 });
 
 test('a change whose minimum is invalid changes no limit', () => {

@@ -4,6 +4,7 @@ import { createServer as createTlsServer } from 'node:tls';
 import { Cluster, Redis } from 'ioredis';
 import { createClient, createCluster } from 'redis';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { ManualClock, RateLimitError, systemClock, TokenBucket } from '../../../src/index.ts';
 import {
   FleetBucket,
   type RedisClient,
@@ -11,6 +12,7 @@ import {
   type RedisTokenBucketOptions,
 } from '../../../src/integrations/redis.ts';
 import { CERT, KEY } from '../../support/certificate.ts';
+import { until } from '../../support/settled.ts';
 
 type Given = Omit<Partial<RedisTokenBucketOptions>, 'limits' | 'rate' | 'burst'>;
 
@@ -128,6 +130,8 @@ class Scripted extends EventEmitter {
   readonly eval = () => this.answer();
 }
 
+const UNREACHABLE = { code: 'ERR_UNREACHABLE' };
+
 const silent = () => new Promise<never>(() => undefined);
 
 test('an error before the last answer or connection is no cause', async () => {
@@ -169,5 +173,83 @@ describe('an onUnreachable that throws', () => {
     expect(warn.mock.calls).toEqual([
       ['onUnreachable failed: Error: of the user', 'ZerotimeWarning'],
     ]);
+  });
+});
+
+describe('without the server', () => {
+  test('every call counts, and only refusals count as refused', async () => {
+    const client = new Scripted();
+    client.answer = async () => Promise.reject(new Error('gone'));
+    const bucket = bucketOn(client);
+    const calls = () => [
+      bucket.tryConsume(),
+      bucket.decide(),
+      bucket.consumeOrDrain(1),
+      bucket.acquire(),
+      bucket.reserve(),
+      bucket.wait(),
+    ];
+    for (const call of calls()) await expect(call).rejects.toMatchObject(UNREACHABLE);
+    expect(bucket.stats()).toMatchObject({ calls: 6, refused: 0, unreachable: 6 });
+    const patient = bucketOn(client, { whenUnreachable: 'refuse' });
+    await expect(patient.tryConsume()).resolves.toBe(false);
+    await expect(patient.wait(1, { timeoutMs: 1 })).rejects.toMatchObject(UNREACHABLE);
+    expect(patient.stats()).toMatchObject({ calls: 2, refused: 1 });
+  });
+
+  test('an abort is neither a refusal nor an outage, whatever its reason', async () => {
+    const client = new Scripted();
+    client.answer = silent;
+    const onUnreachable = vi.fn();
+    const patient = { whenUnreachable: 'refuse', timeoutMs: 60_000, onUnreachable } as const;
+    const bucket = bucketOn(client, patient);
+    const reasons = [
+      new Error('enough'),
+      new RateLimitError('ERR_UNREACHABLE', 'of another bucket'),
+      new RateLimitError('ERR_RATE_LIMIT_TIMEOUT', 'of another bucket'),
+    ];
+    for (const reason of reasons) {
+      const end = new AbortController();
+      const waiting = bucket.wait(1, { signal: end.signal });
+      end.abort(reason);
+      await expect(waiting).rejects.toBe(reason);
+    }
+    expect(onUnreachable).not.toHaveBeenCalled();
+    expect(bucket.stats()).toMatchObject({ calls: 3, refused: 0, isReachable: true });
+  });
+
+  test('an abort does not end an outage', async () => {
+    const client = new Scripted();
+    client.answer = async () => Promise.reject(new Error('gone'));
+    const bucket = bucketOn(client, { whenUnreachable: 'refuse', timeoutMs: 60_000 });
+    expect(await bucket.tryConsume()).toBe(false);
+    let isAsked = false;
+    client.answer = () => {
+      isAsked = true;
+      return silent();
+    };
+    const end = new AbortController();
+    const reason = new RateLimitError('ERR_QUEUE_FULL', 'of another bucket');
+    const waiting = bucket.wait(1, { signal: end.signal });
+    await until(() => isAsked);
+    end.abort(reason);
+    await expect(waiting).rejects.toBe(reason);
+    expect(bucket.stats().isReachable).toBe(false);
+  });
+
+  test('a localBucket on another clock reserves for an instant of the system clock', async () => {
+    const client = new Scripted();
+    client.answer = async () => Promise.reject(new Error('gone'));
+    const clock = ManualClock.create({ nowMs: 5 });
+    const localBucket = TokenBucket.create({ rate: 1, burst: 3, initial: 0, clock });
+    const bucket = bucketOn(client, { whenUnreachable: 'local', localBucket });
+    const beforeUs = systemClock.now();
+    const reservation = await bucket.reserve(2);
+    expect(reservation?.waitMs).toBe(2000);
+    expect(reservation?.atUs).toBeGreaterThanOrEqual(beforeUs + 2e6);
+    expect(reservation?.atUs).toBeLessThanOrEqual(systemClock.now() + 2e6);
+    expect(localBucket.balance()).toBe(-2);
+    expect(await reservation?.cancel()).toBe(true);
+    expect(localBucket.balance()).toBe(0);
   });
 });

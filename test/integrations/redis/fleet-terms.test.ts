@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+import { Region } from '../../../src/index.ts';
 import { Buyer } from '../../../src/integrations/redis/fleet/buyer.ts';
 import { doesRun, ownOsThread } from '../../../src/integrations/redis/fleet/leader.ts';
 import { Stock } from '../../../src/integrations/redis/fleet/stock.ts';
@@ -180,6 +181,11 @@ describe("a fleet bucket's handle", () => {
     await expect(fleet.join({ stock: 1, interval: 5 } as { stock: number })).rejects.toThrow(
       /^options has no option "interval"/,
     );
+    const region = Region.create();
+    const { bytesFree } = region;
+    const wrong = { stock: 1, region, random: 5 } as never;
+    await expect(fleet.join(wrong)).rejects.toThrow(/^random must be a function, got 5$/);
+    expect(region.bytesFree).toBe(bytesFree);
     expect(attach({ sauce: {} })).toThrow(/^options has no option "sauce"; did you mean source\?$/);
   });
 });

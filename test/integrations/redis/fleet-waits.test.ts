@@ -1,4 +1,5 @@
-import { describe, expect, test } from 'vitest';
+import { getEventListeners } from 'node:events';
+import { describe, expect, test, vi } from 'vitest';
 import { RateLimitError } from '../../../src/index.ts';
 import { Stock } from '../../../src/integrations/redis/fleet/stock.ts';
 import { until } from '../../support/settled.ts';
@@ -166,6 +167,21 @@ describe('waiting for tokens of a fleet bucket', () => {
     expect(process.stats().bought - process.available()).toBe(8);
     await process.close();
     expect(fleet.source.bucket.available()).toBe(fleet.clock.nowMs - 8);
+  });
+
+  test('leaves no listener on its signal if the clock throws', async () => {
+    const { process } = await starved();
+    const { signal } = new AbortController();
+    vi.spyOn(process.clock, 'now')
+      .mockReturnValueOnce(process.clock.now())
+      .mockImplementationOnce(() => {
+        throw new Error('no clock');
+      });
+    await expect(process.wait(1, { signal })).rejects.toThrow('no clock');
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+    expect(process.waiting).toBe(0);
+    process.returnTokens(1);
+    expect(process.tryConsume()).toBe(true);
   });
 
   test('takes nothing with a signal that is already aborted', async () => {

@@ -127,6 +127,7 @@ export class FleetBucket extends FleetSpender {
   static async create(options: FleetBucketOptions): Promise<FleetBucket> {
     const terms = completeTerms(checkOptions(options, OPTIONS));
     const { random = Math.random } = options;
+    checkFunction('random', random);
     const { clock, stats } = checkShared(options);
     const source = checkSource(options.source);
     const stock = Stock.create(terms, options);

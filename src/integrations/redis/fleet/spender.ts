@@ -209,14 +209,15 @@ export class FleetSpender extends Described {
     { timeoutMs, signal }: Bounds,
   ): Promise<void> {
     const end = new AbortController();
-    this.#ends.add(end);
-    const unlink = onAbort(signal, (reason) => end.abort(reason));
     const deadlineUs = this.clock.now() + timeoutMs * 1000;
     const late = () => {
       const cause = this.#buyer?.purchases.failure;
       end.abort(timedOut(n, timeoutMs, cause === undefined ? undefined : { cause }));
     };
+    // The clock may be the user's, and throw.
     const cancel = onInstant(this.clock, deadlineUs, late);
+    const unlink = onAbort(signal, (reason) => end.abort(reason));
+    this.#ends.add(end);
     try {
       await this.stock.arrival(reservation, { signal: end.signal });
     } finally {
