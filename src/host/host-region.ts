@@ -148,8 +148,12 @@ export class HostRegion extends Region {
     return region;
   }
 
-  /** The processes that have the region open. A thread that opened it itself, or attached with `zerotime/host`
-   * imported, has its own entry. */
+  /**
+   * The processes that have the region open. A thread that opened it itself, or attached with
+   * `zerotime/host` imported, has its own entry.
+   *
+   * @throws HandleError `ERR_REGION_INVALID` after {@link close}.
+   */
   processes(): readonly HostProcess[] {
     return this.#membership.list();
   }
@@ -173,7 +177,8 @@ export class HostRegion extends Region {
   /**
    * Runs `action` while no other operator changes a limit in the region.
    *
-   * @throws HandleError `ERR_HOST_BUSY` if another one holds the lock for 10 seconds.
+   * @throws HandleError `ERR_HOST_BUSY` if another one holds the lock for 10 seconds;
+   * `ERR_REGION_INVALID` after {@link close}.
    * @internal
    */
   operate<T>(action: () => T): T {
@@ -183,11 +188,13 @@ export class HostRegion extends Region {
   /** Whether another process is changing a limit. @internal */
   get isOperated(): boolean {
     return this.#locks.isTaken(OPERATING);
+    this.#membership.checkOpen();
   }
 
   /**
    * Releases what this thread holds in the region, such as permits, and its entry, with what threads
    * without an entry hold. Call it when
+    this.#membership.checkOpen();
    * you no longer use any limiter in the region. Not needed before the process ends.
    *
    * A `FleetBucket` or `FleetSpender` that this thread has opened in the region gets no more tokens,
