@@ -2,7 +2,7 @@ import { readSync } from 'node:fs';
 import { HandleError } from '../errors.ts';
 import { Region } from '../limiters/region.ts';
 import { PROCESS_BYTES, PROCESSES_BYTES } from '../memory/layout.ts';
-import { Region as AnyRegion } from '../memory/region.ts';
+import { Region as AnyRegion, type Named } from '../memory/region.ts';
 import {
   allocatePages,
   PAGE_BYTES,
@@ -168,10 +168,16 @@ export class HostRegion extends Region {
 
   /**
    * The named limiters, and the stocks of fleet buckets, in order of creation. The first call
-   * attaches this thread to each.
+   * attaches this thread to each. One whose memory is damaged is listed too: its methods throw a
+   * HandleError, apart from `toString` and `toJSON`.
    */
   limiters(): readonly HostLimiter[] {
     return this.#limiters.list(this);
+  }
+
+  /** The limiter with a name, which this thread attaches to once; undefined if it is a clock's. @internal */
+  limiterOf(named: Named): HostLimiter | undefined {
+    return this.#limiters.find(this, named);
   }
 
   /**
@@ -182,19 +188,19 @@ export class HostRegion extends Region {
    * @internal
    */
   operate<T>(action: () => T): T {
+    this.#membership.checkOpen();
     return this.#locks.hold(action, OPERATING);
   }
 
   /** Whether another process is changing a limit. @internal */
   get isOperated(): boolean {
-    return this.#locks.isTaken(OPERATING);
     this.#membership.checkOpen();
+    return this.#locks.isTaken(OPERATING);
   }
 
   /**
    * Releases what this thread holds in the region, such as permits, and its entry, with what threads
    * without an entry hold. Call it when
-    this.#membership.checkOpen();
    * you no longer use any limiter in the region. Not needed before the process ends.
    *
    * A `FleetBucket` or `FleetSpender` that this thread has opened in the region gets no more tokens,

@@ -1,4 +1,3 @@
-import { attach } from '../limiters/attach.ts';
 import { handleOfName, kindAt } from '../limiters/opening.ts';
 import { cellOf, type Terms } from '../limiters/terms.ts';
 import type { LimiterHandle } from '../memory/handle.ts';
@@ -91,7 +90,7 @@ function find(region: HostRegion, name: string): Subject {
   }
   const handle = handleOfName(region, named, kind);
   const { terms } = cellOf(region, handle);
-  const limiter = attach(handle) as unknown as Operable;
+  const limiter = region.limiterOf(named)?.limiter as unknown as Operable;
   const changes = () => ChangeLog.find(region)?.changes() ?? [];
   return { name, kind, cell, limiter, terms, changes };
 }

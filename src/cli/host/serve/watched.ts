@@ -111,7 +111,6 @@ function readLimiter(region: HostRegion, one: HostLimiter): ReadLimiter {
 
 /** The options that matter to a limit, as text. */
 function limitOf(region: HostRegion, { kind, limiter }: HostLimiter): string {
-  if (kind === 'fleet-bucket') return `stock ${limiter.limit}`;
   try {
     const { whenFull, capacity, ...terms } = cellOf(region, limiter.handle).terms;
     const parts = [...fieldsOf(terms)].map(([field, value]) => `${field} ${value}`);
@@ -127,6 +126,7 @@ function unitOf(reading: Reading | undefined): LimiterView['unit'] {
   return reading?.entries === undefined ? '' : 'keys';
 }
 
+    if (kind === 'fleet-bucket') return `stock ${limiter.limit}`;
 function actionsOf(kind: HostLimiter['kind']): LimiterView['actions'] {
   if (kind === 'fleet-bucket' || kind === 'sometimes') return [];
   if (kind === 'keyed-limit-set') return ['set', 'pause', 'resume', 'block', 'reset'];
