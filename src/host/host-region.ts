@@ -2,7 +2,7 @@ import { readSync } from 'node:fs';
 import { HandleError } from '../errors.ts';
 import { Region } from '../limiters/region.ts';
 import { PROCESS_BYTES, PROCESSES_BYTES } from '../memory/layout.ts';
-import { Region as AnyRegion } from '../memory/region.ts';
+import { Region as AnyRegion, type Named } from '../memory/region.ts';
 import {
   allocatePages,
   PAGE_BYTES,
@@ -148,8 +148,12 @@ export class HostRegion extends Region {
     return region;
   }
 
-  /** The processes that have the region open. A thread that opened it itself, or attached with `zerotime/host`
-   * imported, has its own entry. */
+  /**
+   * The processes that have the region open. A thread that opened it itself, or attached with
+   * `zerotime/host` imported, has its own entry.
+   *
+   * @throws HandleError `ERR_REGION_INVALID` after {@link close}.
+   */
   processes(): readonly HostProcess[] {
     return this.#membership.list();
   }
@@ -164,24 +168,33 @@ export class HostRegion extends Region {
 
   /**
    * The named limiters, and the stocks of fleet buckets, in order of creation. The first call
-   * attaches this thread to each.
+   * attaches this thread to each. One whose memory is damaged is listed too: its methods throw a
+   * HandleError, apart from `toString` and `toJSON`.
    */
   limiters(): readonly HostLimiter[] {
     return this.#limiters.list(this);
   }
 
+  /** The limiter with a name, which this thread attaches to once; undefined if it is a clock's. @internal */
+  limiterOf(named: Named): HostLimiter | undefined {
+    return this.#limiters.find(this, named);
+  }
+
   /**
    * Runs `action` while no other operator changes a limit in the region.
    *
-   * @throws HandleError `ERR_HOST_BUSY` if another one holds the lock for 10 seconds.
+   * @throws HandleError `ERR_HOST_BUSY` if another one holds the lock for 10 seconds;
+   * `ERR_REGION_INVALID` after {@link close}.
    * @internal
    */
   operate<T>(action: () => T): T {
+    this.#membership.checkOpen();
     return this.#locks.hold(action, OPERATING);
   }
 
   /** Whether another process is changing a limit. @internal */
   get isOperated(): boolean {
+    this.#membership.checkOpen();
     return this.#locks.isTaken(OPERATING);
   }
 

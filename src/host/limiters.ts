@@ -1,3 +1,4 @@
+import { HandleError } from '../errors.ts';
 import { attach, type LimiterOf } from '../limiters/attach.ts';
 import { handleOfName, kindAt } from '../limiters/opening.ts';
 import { Described, type Description, type LimiterStats } from '../limiters/state.ts';
@@ -98,22 +99,49 @@ export class HostStock extends Described {
   }
 }
 
+/** Stands for a limiter that cannot be attached to: printing it says why, any other use throws. */
+function unreadable(error: HandleError): object {
+  const { message } = error;
+  const printed = {
+    toString: () => `limiter { unreadable: ${message} }`,
+    toJSON: () => ({ limiter: 'limiter', unreadable: message }),
+  };
+  return new Proxy(printed, {
+    get(target, key) {
+      if (typeof key === 'symbol' || key in target) return Reflect.get(target, key);
+      throw error;
+    },
+  });
+}
+
 /** A region's limiters, by cell. Attaching twice would take a second counter stripe. */
 export class HostLimiters {
   readonly #attached = new Map<number, HostLimiter>();
 
   list(region: Region): readonly HostLimiter[] {
-    for (const named of [...namesIn(region)].reverse()) {
-      if (this.#attached.has(named.cell)) continue;
-      const kind = kindAt(region, named.cell);
-      if (kind === undefined) continue; // a clock
-      const limiter: unknown =
-        kind === 'fleet-bucket'
-          ? new HostStock(region, named)
-          : attach(handleOfName(region, named, kind));
-      // The kind determines the class.
-      this.#attached.set(named.cell, { name: named.name, kind, limiter } as HostLimiter);
-    }
-    return [...this.#attached.values()];
+    return [...namesIn(region)].reverse().flatMap((named) => this.find(region, named) ?? []);
+  }
+
+  /** The limiter with a name; undefined if it is a clock's. */
+  find(region: Region, named: Named): HostLimiter | undefined {
+    const known = this.#attached.get(named.cell);
+    if (known !== undefined) return known;
+    const kind = kindAt(region, named.cell);
+    if (kind === undefined) return undefined; // a clock
+    // The kind determines the class.
+    const found = { name: named.name, kind, limiter: attached(region, named, kind) } as HostLimiter;
+    this.#attached.set(named.cell, found);
+    return found;
+  }
+}
+
+/** Another limiter must not suffer from a damaged one. */
+function attached(region: Region, named: Named, kind: HostLimiter['kind']): unknown {
+  try {
+    if (kind === 'fleet-bucket') return new HostStock(region, named);
+    return attach(handleOfName(region, named, kind));
+  } catch (error) {
+    if (error instanceof HandleError) return unreadable(error);
+    throw error;
   }
 }

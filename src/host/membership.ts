@@ -7,6 +7,7 @@ import { sharingOf } from '../memory/sharing.ts';
 import { systemClock } from '../time/system-clock.ts';
 import { ENTRIES, type FileLocks } from './file-locks.ts';
 import { recoverProcess } from './recovery.ts';
+import { fail } from './region-file.ts';
 import { noteTime } from './region-time.ts';
 
 /** A process that has a region open, or ended without closing it. */
@@ -144,8 +145,15 @@ export class Membership {
     };
   }
 
+  /** @throws HandleError `ERR_REGION_INVALID` after {@link leave}: the locks are another file's then. */
+  checkOpen(): void {
+    if (!this.#hasLeft) return;
+    throw fail('ERR_REGION_INVALID', this.#locks.file.path, 'is closed in this thread');
+  }
+
   /** The processes that have the region open, by entry. */
   list(): HostProcess[] {
+    this.checkOpen();
     return ENTRIES.flatMap((entry) => {
       const pid = this.#pid(entry);
       if (pid === 0) return [];

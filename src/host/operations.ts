@@ -1,4 +1,3 @@
-import { attach } from '../limiters/attach.ts';
 import { handleOfName, kindAt } from '../limiters/opening.ts';
 import { cellOf, type Terms } from '../limiters/terms.ts';
 import type { LimiterHandle } from '../memory/handle.ts';
@@ -91,7 +90,7 @@ function find(region: HostRegion, name: string): Subject {
   }
   const handle = handleOfName(region, named, kind);
   const { terms } = cellOf(region, handle);
-  const limiter = attach(handle) as unknown as Operable;
+  const limiter = region.limiterOf(named)?.limiter as unknown as Operable;
   const changes = () => ChangeLog.find(region)?.changes() ?? [];
   return { name, kind, cell, limiter, terms, changes };
 }
@@ -237,42 +236,62 @@ export const pausing: Operation = {
 
 const RATE = /(^|\.)(rate|quantum|limit|permits)$/;
 
-/** The rates, limits or permits among values. */
-function ratesOf(values: RecordedChange['to']): [field: string, value: unknown][] {
+/** The values of each limit: a set has several. Those that were cut have none. */
+function limitsIn(values: RecordedChange['to']): readonly Values[] {
   if (typeof values === 'string') return [];
-  return [...fieldsOf(values)].filter(([field]) => RATE.test(field));
+  const { limits } = values;
+  return Array.isArray(limits) ? limits : [values];
 }
 
-/** The newest change that paused a limiter; undefined if a later one resumed it. */
-function pauseIn(changes: readonly RecordedChange[], cell: number): RecordedChange | undefined {
-  return [...changes]
-    .reverse()
-    .filter((change) => change.cell === cell && ratesOf(change.to).length > 0)
-    .filter(({ stage, to }) => stage === 'done' || (stage === 'begun' && isPause(to)))
-    .slice(0, 1)
-    .find(({ to }) => isPause(to));
+/** The rates, limits or permits of a limit that a change has set. */
+function ratesSet({ to }: RecordedChange, limit: number): readonly unknown[] {
+  const fields = [...fieldsOf(limitsIn(to)[limit])];
+  return fields.flatMap(([field, value]) => (RATE.test(field) ? [value] : []));
 }
 
-function isPause(to: RecordedChange['to']): boolean {
-  return ratesOf(to).every(([, value]) => value === 0);
+function hasPaused(change: RecordedChange, limit: number): boolean {
+  const rates = ratesSet(change, limit);
+  return rates.length > 0 && rates.every((rate) => rate === 0);
 }
 
-/** The numbers of the changes by which limiters were paused: `resume` needs them. */
+/** For each limit of a limiter, the newest change of its rate; undefined if there is none. */
+function newestChanges(
+  changes: readonly RecordedChange[],
+  cell: number,
+): readonly (RecordedChange | undefined)[] {
+  const newest = changes.filter((one) => one.cell === cell && one.stage !== 'failed').reverse();
+  const count = Math.max(0, ...newest.map(({ to }) => limitsIn(to).length));
+  return Array.from({ length: count }, (_, limit) =>
+    newest.find((change) => {
+      if (typeof change.to === 'string') return true; // it was cut, and may have set any rate
+      const isSet = change.stage === 'done' && ratesSet(change, limit).length > 0;
+      return isSet || hasPaused(change, limit);
+    }),
+  );
+}
+
+/** The numbers of the changes by which limits were paused: `resume` needs them. */
 function keptPauses(changes: readonly RecordedChange[]): ReadonlySet<number> {
   const cells = new Set(changes.map(({ cell }) => cell));
-  return new Set([...cells].flatMap((cell) => pauseIn(changes, cell)?.number ?? []));
+  const pauses = [...cells].flatMap((cell) =>
+    newestChanges(changes, cell).filter((one, i) => one !== undefined && hasPaused(one, i)),
+  );
+  return new Set(pauses.flatMap((pause) => pause?.number ?? []));
 }
 
 /** What a pause replaced, but no burst, unless that was infinite. */
-function replaced({ burst, ...rates }: Values): Values {
+function replaced({ burst, ...rates }: Values = {}): Values {
   return burst === Number.POSITIVE_INFINITY ? { ...rates, burst } : rates;
 }
 
-/** The change that restores what a pause replaced. */
-function restored({ from }: RecordedChange): Values {
-  if (typeof from === 'string') return {};
-  const { limits } = from;
-  return Array.isArray(limits) ? { limits: limits.map(replaced) } : replaced(from);
+/** The change that restores what pauses replaced; undefined if the log lacks one of them. */
+function restored({ terms, changes, cell }: Subject): Values | undefined {
+  const pauses = newestChanges(changes(), cell);
+  // A limit of a set that was never changed had the rate 0 before.
+  const areKnown = pauses.every((one, i) => one === undefined || hasPaused(one, i));
+  if (!areKnown || pauses.every((one) => one === undefined)) return undefined;
+  const limits = pauses.map((pause, i) => replaced(limitsIn(pause?.from ?? {})[i]));
+  return Array.isArray(terms['limits']) ? { limits } : limits[0];
 }
 
 /** Gives a paused limiter the rate that it had before. */
@@ -282,8 +301,8 @@ export const resuming: Operation = {
     const { paused, others } = pausedFields(subject);
     if (paused.length === 0) return undefined;
     // Rates that somebody has set since are not replaced.
-    const pause = others.length === 0 ? pauseIn(subject.changes(), subject.cell) : undefined;
-    if (pause !== undefined) return planChange(subject, restored(pause));
+    const change = others.length === 0 ? restored(subject) : undefined;
+    if (change !== undefined) return planChange(subject, change);
     const name = shown(subject.name);
     throw new Error(`no pause in the log accounts for ${name}; set ${paused.join(', ')} instead`);
   },

@@ -3,6 +3,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { ChangeLog } from '../../src/host/change-log.ts';
 import { FileLocks, OPERATING } from '../../src/host/file-locks.ts';
 import { loadLibc } from '../../src/host/native.ts';
+import { operate, setting } from '../../src/host/operations.ts';
 import { EXISTING, openFile } from '../../src/host/region-file.ts';
 import { HostRegion } from '../../src/host.ts';
 import {
@@ -216,6 +217,69 @@ test('a set of which one limit was raised since its pause is not resumed', async
     code: 1,
     stderr: 'error: no pause in the log accounts for "set"; set limits[1].rate instead\n',
   });
+});
+
+test('each limit of a set gets back the rate that its own last pause replaced', async () => {
+  const options = { limits: [...LIMITS, { rate: 0, burst: 5 }] };
+  const path = regionWith((region) => LimitSet.open(region, 'set', options));
+  await host('pause', path, 'set');
+  await host('set', path, 'set', 'limits[1].rate=7');
+  await host('pause', path, 'set');
+  // Other changes fill the log, but both pauses stay in it.
+  inRegion(path, (region) => {
+    const options = { user: 'ann', isDry: false, isRecorded: true };
+    for (let burst = 1; burst <= 101; burst++) {
+      operate(
+        region,
+        'set',
+        setting(() => ({ limits: [{ burst }, {}, {}] })),
+        options,
+      );
+    }
+  });
+  expect((await host('resume', path, 'set')).stdout).toBe(
+    'set (limit-set)\n  limits[0].rate  0 -> 10\n  limits[1].rate  0 -> 7\n',
+  );
+  // Now the program pauses one of the limits.
+  await host('pause', path, 'set');
+  await host('set', path, 'set', 'limits[1].rate=9');
+  inRegion(path, (region) =>
+    LimitSet.open(region, 'set', { ...options, onMismatch: 'keep' }).reconfigure({
+      limits: [{}, { rate: 0 }, {}],
+    }),
+  );
+  const { code, stderr } = await host('resume', path, 'set');
+  expect([code, stderr]).toEqual([
+    1,
+    'error: no pause in the log accounts for "set"; ' +
+      'set limits[0].rate, limits[1].rate, limits[2].rate instead\n',
+  ]);
+});
+
+test('a pause before a change that is too long for the log is outdated', async () => {
+  const limits = Array.from({ length: 8 }, (_, i) => ({
+    rate: i + 1.123456789,
+    burst: i + 1000.5,
+  }));
+  const path = regionWith((region) => LimitSet.open(region, 'set', { limits }));
+  await host('pause', path, 'set');
+  const long = limits.flatMap((_, i) => [
+    `limits[${i}].rate=${i + 7_777_777.1234567}`,
+    `limits[${i}].burst=${i + 6_666_666}`,
+  ]);
+  expect(await host('set', path, 'set', ...long)).toMatchObject({ code: 0 });
+  expect((await host('log', path)).stdout).toContain('…');
+  inRegion(path, (region) =>
+    LimitSet.open(region, 'set', { limits, onMismatch: 'keep' }).reconfigure({
+      limits: limits.map(() => ({ rate: 0 })),
+    }),
+  );
+  const { code, stderr } = await host('resume', path, 'set');
+  expect([code, stderr]).toEqual([1, expect.stringContaining('no pause in the log accounts for')]);
+  await host('set', path, 'set', ...limits.map((_, i) => `limits[${i}].rate=${i + 5}`));
+  await host('pause', path, 'set');
+  expect(await host('resume', path, 'set')).toMatchObject({ code: 0 });
+  expect(termsIn(path)['set']).toMatchObject({ limits: limits.map((_, i) => ({ rate: i + 5 })) });
 });
 
 test('log says who changed what when, and escapes control characters', async () => {

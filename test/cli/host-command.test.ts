@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { HandleError } from '../../src/errors.ts';
 import { HostRegion } from '../../src/host.ts';
@@ -11,14 +12,17 @@ import {
   TokenBucket,
 } from '../../src/index.ts';
 import { FleetBucket } from '../../src/integrations/redis.ts';
+import { RECORD, recordOffset } from '../../src/memory/layout/cell.ts';
 import { FLEET_CELL, FLEET_MEMBER, FLEET_MEMBER_BYTES } from '../../src/memory/layout/fleet.ts';
 import { PROCESS, PROCESS_BYTES, REGION } from '../../src/memory/layout.ts';
 import { folderOfTest } from '../support/folders.ts';
 import { ask, hostPath, hostRegion, opened, startProcess } from '../support/host.ts';
 import { plant } from '../support/plant.ts';
 import { until } from '../support/settled.ts';
+import { parseExposition } from './support/exposition.ts';
 import { host } from './support/operated.ts';
 import { errorOf } from './support/run-in-process.ts';
+import { Served } from './support/served.ts';
 
 /** Writes an entry into a region as the process of it does; none has its lock. */
 function enter(region: HostRegion, entry: number, pid: number, openMs: number): void {
@@ -88,6 +92,66 @@ test('show lists each limiter with its counts, and the other processes', async (
   expect(counts('sometimes')).toEqual([]);
   const ended = expect.stringMatching(/^\|4000001\|open for 9\d s\|ended$/);
   expect(lines.slice(-3)).toEqual(['Processes (1)', ended, '']);
+});
+
+test('one damaged limiter hides no other from show, ls and set', async () => {
+  const where = folderOfTest();
+  const region = hostRegion({ path: `${where}/api` });
+  const clock = ManualClock.open(region, 'clock');
+  const bad = TokenBucket.open(region, 'bad', { rate: 1, burst: 5 }).handle.offset;
+  const permits = Semaphore.open(region, 'bad permits', { permits: 3 }).handle.offset;
+  TokenBucket.open(region, 'good', { rate: 1, burst: 5, clock });
+  region.f64[(recordOffset(bad, 0) + RECORD.pace) >> 3] = Number.NaN;
+  region.i32.fill(7, (permits + 24) >> 2, (permits + 56) >> 2);
+  const { stdout, code } = await host('show', region.path);
+  expect(code).toBe(0);
+  expect(stdout.split('\n').slice(2, 6)).toEqual([
+    'Limiters (3)',
+    "  bad          limiter { unreadable: the limiter's configuration is invalid }",
+    "  bad permits  limiter { unreadable: the semaphore's configuration is invalid }",
+    '  good         TokenBucket { rate: 1, burst: 5, tokens: 5 }',
+  ]);
+  expect((await host('ls', where)).stdout).toMatch(
+    new RegExp(`^${region.path} .* 3 limiters, 0 processes$`, 'm'),
+  );
+  expect(await host('set', region.path, 'good', 'rate=2')).toMatchObject({ code: 0 });
+  expect(await host('set', region.path, 'bad', 'rate=2')).toMatchObject({
+    code: 1,
+    stderr: "error: the limiter's configuration is invalid\n",
+  });
+});
+
+test('a limiter that was damaged before the region was opened only says so', async () => {
+  const region = hostRegion();
+  const { offset } = TokenBucket.open(region, 'api', { rate: 10, burst: 100 }).handle;
+  TokenBucket.open(region, 'other', { rate: 10, burst: 100 });
+  region.f64[(recordOffset(offset, 0) + RECORD.pace) >> 3] = Number.NaN;
+  const served = await Served.start([region.path]);
+  const families = parseExposition((await served.ask('/metrics')).body);
+  const samples = (name: string) =>
+    families
+      .get(`zerotime_${name}`)
+      ?.samples.map(({ labels, value }) => [labels['limiter'], value]);
+  expect(samples('region_up')).toEqual([[undefined, 1]]);
+  expect(samples('damaged')).toEqual([
+    ['api', 1],
+    ['other', 0],
+  ]);
+  const [{ limiters } = { limiters: [] }] = (await served.state()).regions;
+  expect(limiters.map(({ limit }) => limit)).toEqual([
+    "the limiter's configuration is invalid",
+    'rate 10, burst 100',
+  ]);
+});
+
+test('a region is served under the path that was given, although links lead to it', async () => {
+  const region = hostRegion();
+  const folder = `${folderOfTest()}/link`;
+  symlinkSync(dirname(region.path), folder);
+  const path = `${folder}/${basename(region.path)}`;
+  const served = await Served.start([path]);
+  const [view] = (await served.state()).regions;
+  expect([view?.path, view?.limiters.length]).toEqual([path, 0]);
 });
 
 test('show says what came back from processes that ended, and lists the stocks of fleets', async () => {

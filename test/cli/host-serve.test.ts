@@ -163,6 +163,16 @@ test('changes are those of the commands, and on record with the address they cam
   expect(view?.path).toBe(region.path);
 });
 
+test('changes attach to a limiter once, since each time takes a stripe of its counters', async () => {
+  const { served, request } = await started(TOKEN);
+  const attach = vi.spyOn(TokenBucket, 'attach');
+  for (const rate of [1, 2, 3]) {
+    await served.change({ ...request, changes: `rate=${rate}`, isDry: true });
+    await served.change({ ...request, changes: `rate=${rate}` });
+  }
+  expect(attach).toHaveBeenCalledTimes(1);
+});
+
 test('only names of this machine are answered, also for reading', async () => {
   const { served } = await started();
   const names = ['localhost', hostname(), '127.0.0.1', '[::1]', '10.1.2.3', 'metrics.example'];

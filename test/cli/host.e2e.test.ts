@@ -1,5 +1,8 @@
+import { symlinkSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
 import { expect, test } from 'vitest';
 import { Semaphore, TokenBucket } from '../../src/index.ts';
+import { folderOfTest } from '../support/folders.ts';
 import { hostRegion } from '../support/host.ts';
 import { Cli, runCli } from './support/run-cli.ts';
 
@@ -42,4 +45,30 @@ test('zerotime host show --watch shows it again and again', async () => {
   expect(shown).toContain(`${region.path}: `);
   // Nobody reads any more, as after `head`.
   expect((await cli.finished()).code).toBe(0);
+});
+
+test('zerotime host show --watch leaves the region when it is interrupted', async () => {
+  const region = hostRegion();
+  const cli = new Cli(['host', 'show', region.path, '--watch', '10m']);
+  cli.child.stdout?.once('data', () => cli.child.kill('SIGINT'));
+  expect(await cli.finished()).toMatchObject({ code: 0, stderr: '' });
+  // Not that of a process that crashed.
+  expect(region.processes()).toHaveLength(1);
+  expect(region.recovered().processes).toBe(0);
+});
+
+test('zerotime host serve serves a file once, by whatever links it is named', async () => {
+  const { path } = hostRegion();
+  const folder = `${folderOfTest()}/link`;
+  symlinkSync(dirname(path), folder);
+  const paths = [path, `${folder}/${basename(path)}`, '/no/such/folder/region'];
+  const cli = new Cli(['host', 'serve', ...paths, '--port', '0']);
+  let served = '';
+  for await (const chunk of cli.child.stdout ?? []) {
+    served += chunk;
+    if (served.includes('Waiting: ')) break;
+  }
+  cli.child.kill('SIGTERM');
+  await cli.finished();
+  expect(served.match(/^Serving /gm)).toHaveLength(1);
 });

@@ -16,7 +16,7 @@ import { HostRegion } from '../../src/host.ts';
 import { Region, Semaphore, TokenBucket } from '../../src/index.ts';
 import { REGION, REGION_FILE } from '../../src/memory/layout.ts';
 import { sharingOf } from '../../src/memory/sharing.ts';
-import { closedRegion, hostPath, hostRegion, overwrite } from '../support/host.ts';
+import { closedRegion, hostError, hostPath, hostRegion, overwrite } from '../support/host.ts';
 import { settled, until } from '../support/settled.ts';
 
 /** The code and the message of the error with which opening fails. */
@@ -176,6 +176,17 @@ const linkRegion = (path: string) => symlinkSync(closedRegion(), path);
 /** Writes a number of the header. */
 const header = (at: number, value: ArrayLike<number> & ArrayBufferView) => (path: string) =>
   overwrite(path, at, new Uint8Array(value.buffer));
+
+// The descriptor may be another file's by then.
+test('after close, a region says so when it is asked about its processes or changes', () => {
+  const region = hostRegion();
+  region.close();
+  const closed = hostError('ERR_REGION_INVALID', `${region.path} is closed in this thread`);
+  expect(() => region.processes()).toThrow(closed);
+  expect(() => region.operate(() => undefined)).toThrow(closed);
+  expect(() => region.isOperated).toThrow(closed);
+  expect(region.recovered().processes).toBe(0);
+});
 
 describe('opening fails, with a code and what to do, if the file', () => {
   test.each<[what: string, change: (path: string) => void, code: string, message: string]>([

@@ -6,8 +6,9 @@ import { HostStock } from '../../src/host/limiters.ts';
 import { pathOf } from '../../src/host/region-file.ts';
 import { HostRegion } from '../../src/host.ts';
 import { ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
-import { isMeasured } from '../../src/integrations/metrics/readings.ts';
+import { isMeasured, readingIfAny } from '../../src/integrations/metrics/readings.ts';
 import { FleetBucket } from '../../src/integrations/redis.ts';
+import { RECORD, recordOffset } from '../../src/memory/layout/cell.ts';
 import { PROCESS, PROCESS_BYTES, REGION } from '../../src/memory/layout.ts';
 import { namesIn } from '../../src/memory/names.ts';
 import { expectRefused, type Fs, hostPath, hostRegion, withFs, withLibc } from '../support/host.ts';
@@ -199,6 +200,31 @@ test('limiters are listed in their order, once, and attached to once', () => {
   const again = region.limiters();
   expect(again.map(({ name }) => name)).toEqual(['api', 'permits', 'later']);
   expect(again[0]).toBe(first);
+});
+
+test('a damaged limiter is listed, can be printed, and is exported as damaged', () => {
+  const region = hostRegion();
+  const { offset } = TokenBucket.open(region, 'bad', { rate: 1, burst: 5 }).handle;
+  region.f64[(recordOffset(offset, 0) + RECORD.pace) >> 3] = Number.NaN;
+  TokenBucket.open(region, 'good', { rate: 1, burst: 5 });
+  const [bad, good] = region.limiters().map(({ limiter }) => limiter as TokenBucket);
+  const reason = "the limiter's configuration is invalid";
+  expect(`${bad}`).toBe(`limiter { unreadable: ${reason} }`);
+  expect(JSON.stringify(bad)).toBe(`{"limiter":"limiter","unreadable":"${reason}"}`);
+  expect(() => bad?.tryConsume()).toThrow(
+    expect.objectContaining({ code: 'ERR_REGION_DAMAGED', message: reason }),
+  );
+  expect([isMeasured(bad), readingIfAny(bad)]).toEqual([true, { damaged: 1 }]);
+  expect(good?.tryConsume()).toBe(true);
+});
+
+test('an error that is no damage is not hidden', () => {
+  const region = hostRegion();
+  TokenBucket.open(region, 'api', { rate: 1, burst: 5 });
+  vi.spyOn(TokenBucket, 'attach').mockImplementation(() => {
+    throw new TypeError('a mistake');
+  });
+  expect(() => region.limiters()).toThrow('a mistake');
 });
 
 test('a region keeps working if damage stops the recovery, but not after an error of its own', () => {

@@ -1,12 +1,18 @@
 import { vi } from 'vitest';
+import { HostLimiters } from '../../src/host/limiters.ts';
 import type { HostRegion } from '../../src/host.ts';
 import { Region } from '../../src/index.ts';
+import type { Named } from '../../src/memory/region.ts';
 
 /** A region without a file, in which nobody else operates. */
 export function privateRegion(buffer?: SharedArrayBuffer): HostRegion {
   const region =
     buffer === undefined ? Region.create({ bytes: 131_072 }) : Region.create({ buffer });
-  return Object.assign(region, { operate: (run: () => unknown) => run() }) as HostRegion;
+  const limiters = new HostLimiters();
+  return Object.assign(region, {
+    operate: (run: () => unknown) => run(),
+    limiterOf: (named: Named) => limiters.find(region, named),
+  }) as HostRegion;
 }
 
 /** A copy of a region, as a process that is killed now leaves it. */

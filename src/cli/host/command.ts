@@ -4,6 +4,7 @@ import { setTimeout as after } from 'node:timers/promises';
 import { Command } from 'commander';
 import { platform } from '../../host/native.ts';
 import { removeRegion } from '../../host/region-header.ts';
+import { Interrupt } from '../load/keys.ts';
 import { withSafeErrors } from '../output.ts';
 import { parseDuration } from '../values.ts';
 import { keysCommand } from './keys.ts';
@@ -100,12 +101,19 @@ function show(path: string, options: ShowOptions): Promise<void> {
     process.stdout.once('error', () => {
       isRead = false;
     });
-    while (isRead) {
-      // Redraw from the top left corner of a terminal.
-      if (everyMs !== undefined && process.stdout.isTTY) process.stdout.write('\x1b[H\x1b[J');
-      print(shownRegion(region));
-      if (everyMs === undefined) return;
-      await after(everyMs);
+    if (everyMs === undefined) return print(shownRegion(region));
+    // A process that a signal ends without closing the region counts as crashed.
+    const interrupt = new Interrupt();
+    const { signal } = interrupt;
+    try {
+      while (isRead && !signal.aborted) {
+        // Redraw from the top left corner of a terminal.
+        if (process.stdout.isTTY) process.stdout.write('\x1b[H\x1b[J');
+        print(shownRegion(region));
+        await after(everyMs, undefined, { signal }).catch(() => undefined); // interrupted
+      }
+    } finally {
+      interrupt.dispose();
     }
   });
 }

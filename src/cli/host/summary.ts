@@ -46,14 +46,14 @@ export function listed(path: string): string[] {
 
 /** Formats a limiter's counts over all processes; omits those it does not keep. */
 function counts({ kind, limiter }: HostLimiter): string {
-  if (kind === 'semaphore') return permits(limiter);
   if (kind === 'sometimes') return '';
   try {
+    if (kind === 'semaphore') return permits(limiter);
     const { calls, refused } = limiter.stats();
     if (calls === undefined || refused === undefined) return '';
     return `${countOf(calls, 'calls')}, ${formatCount(refused)} refused`;
   } catch {
-    return ''; // it keeps no counts
+    return ''; // it keeps no counts, or is damaged
   }
 }
 

@@ -65,7 +65,7 @@ async function serve(paths: readonly string[], flags: ServeFlags): Promise<void>
   const { port, host, name = [], allowChanges = false, owner } = flags;
   loadLibc(); // fails now rather than at each reading
   const unique = new Map(
-    paths.map((path) => new WatchedRegion(path, owner)).map((one) => [one.path, one]),
+    paths.map((path) => new WatchedRegion(path, owner)).map((one) => [one.realPath, one]),
   );
   const history = new History([...unique.values()]);
   const token = allowChanges ? randomBytes(24).toString('base64url') : undefined;

@@ -1,3 +1,5 @@
+import { realpathSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { HandleError } from '../../../errors.ts';
 import { HostRegion } from '../../../host/host-region.ts';
 import type { HostLimiter } from '../../../host/limiters.ts';
@@ -36,11 +38,14 @@ export interface ReadRegion {
  */
 export class WatchedRegion {
   readonly path: string;
+  /** The same for all paths to one file. */
+  readonly realPath: string;
   readonly #owner: number | undefined;
   #open: HostRegion | undefined;
 
   constructor(path: string, owner: number | undefined) {
     this.path = pathOf(path);
+    this.realPath = realPathOf(this.path);
     this.#owner = owner;
   }
 
@@ -67,7 +72,7 @@ export class WatchedRegion {
       const region = this.find();
       const limiters = region.limiters().map((one) => readLimiter(region, one));
       const processes = others(region);
-      return { region, limiters, processes, view: viewOf(region, limiters, processes) };
+      return { region, limiters, processes, view: viewOf(this.path, region, limiters, processes) };
     } catch (error) {
       const reason = error instanceof Error ? error.message : `${error}`;
       const nothing = { limiters: [], processes: [] };
@@ -84,6 +89,15 @@ export class WatchedRegion {
       if (!(error instanceof HandleError)) throw error;
     }
     this.#open = undefined;
+  }
+}
+
+/** Resolves symbolic links among the folders; the file itself is never one. */
+function realPathOf(path: string): string {
+  try {
+    return join(realpathSync(dirname(path)), basename(path));
+  } catch {
+    return path; // the folder does not exist yet
   }
 }
 
@@ -111,8 +125,8 @@ function readLimiter(region: HostRegion, one: HostLimiter): ReadLimiter {
 
 /** The options that matter to a limit, as text. */
 function limitOf(region: HostRegion, { kind, limiter }: HostLimiter): string {
-  if (kind === 'fleet-bucket') return `stock ${limiter.limit}`;
   try {
+    if (kind === 'fleet-bucket') return `stock ${limiter.limit}`;
     const { whenFull, capacity, ...terms } = cellOf(region, limiter.handle).terms;
     const parts = [...fieldsOf(terms)].map(([field, value]) => `${field} ${value}`);
     return printableLine(parts.join(', '));
@@ -150,6 +164,7 @@ function finite(value: number | undefined): number | null {
 }
 
 function viewOf(
+  path: string,
   region: HostRegion,
   limiters: readonly ReadLimiter[],
   processes: readonly HostProcess[],
@@ -157,7 +172,7 @@ function viewOf(
   const alive = processes.filter(({ isAlive }) => isAlive).length;
   const back = recovered(region);
   return {
-    path: region.path,
+    path,
     facts: [
       ['Memory', usage(region)],
       ['Processes', `${alive}`],
