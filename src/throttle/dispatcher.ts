@@ -176,7 +176,10 @@ export class Dispatcher<Args extends readonly unknown[], Job extends { readonly 
       this.#runner.end(call, abort[0], 'aborted');
       return;
     }
-    const lane = this.#waiting.length === 0 ? this.#admission.take(call.sinceUs) : undefined;
+    const { timeoutMs, maxQueue, onDelay } = this.#options;
+    const canWait = timeoutMs > 0 && maxQueue > 0;
+    const lane =
+      this.#waiting.length === 0 ? this.#admission.take(call.sinceUs, canWait) : undefined;
     if (lane !== undefined) {
       // In the order in which they were made: behind those that begin before long.
       if (this.#beginning > 0) this.#beginLater(call);
@@ -184,7 +187,6 @@ export class Dispatcher<Args extends readonly unknown[], Job extends { readonly 
       return;
     }
     this.#checkRoom();
-    const { timeoutMs, onDelay } = this.#options;
     if (timeoutMs === 0) throw timedOut(1, 0);
     if (onDelay !== undefined) {
       onDelay(...call.job.args);
