@@ -83,7 +83,7 @@ export class Admission {
     }
     if (head.dueUs > nowUs) {
       this.#lapseUs = undefined;
-      return undefined;
+      return this.#overtake();
     }
     const lane = this.#lanes.take();
     if (lane === undefined) {
@@ -94,6 +94,15 @@ export class Admission {
       this.#lapseUs = undefined;
       this.#promised.shift();
     }
+    return lane;
+  }
+
+  /** Takes a token that is there before the promised ones, and drops the latest of those. */
+  #overtake(): readonly [Lane] | undefined {
+    if (this.#limiter?.overtakes !== true) return undefined;
+    const lane = this.#areThere() ? this.#takeBoth() : undefined;
+    this.#isShortOfTokens = false;
+    if (lane !== undefined) this.#putBack(this.#promised.length - 1);
     return lane;
   }
 
