@@ -117,13 +117,13 @@ export class Dispatcher<Args extends readonly unknown[], Job extends { readonly 
   submit(job: Job): Promise<unknown> {
     const { priorityOf, keyOf, timeoutMs } = this.#options;
     return new Promise((resolve, reject) => {
-      const [priority, key] = [priorityOf(...job.args), keyOf(...job.args)];
-      const signal = this.#work.signalOf(job);
-      const call = newCall(job, signal, { resolve, reject }, this.#clock.now(), timeoutMs);
       try {
+        const [priority, key] = [priorityOf(...job.args), keyOf(...job.args)];
+        const signal = this.#work.signalOf(job);
+        const call = newCall(job, signal, { resolve, reject }, this.#clock.now(), timeoutMs);
         this.#accept(call, priority, key);
       } catch (error) {
-        this.#runner.end(call, error, outcomeOf(error));
+        this.#runner.end({ job, resolve, reject }, error, outcomeOf(error));
       }
     });
   }
