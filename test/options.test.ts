@@ -117,11 +117,7 @@ const OTHERS: readonly Bad[] = [
   [() => FixedWindow.create(WINDOW).tryConsume(1.5), RangeError, 'n must be an integer at least 0'],
   [() => FixedWindow.create(WINDOW).tryConsume('1' as never), TypeError, 'n must be an integer'],
   [() => FixedWindow.create(WINDOW).tryConsume(-1), RangeError, 'n must be an integer at least 0'],
-  [
-    () => FixedWindow.create(WINDOW).waitSync(1, { signal: null } as never),
-    TypeError,
-    'signal must be an AbortSignal',
-  ],
+  [() => checkWait({ signal: null } as never), TypeError, 'signal must be an AbortSignal'],
   [
     () => checkLimiter({ clock: systemClock, wait: () => 0 } as never, 'wait', 'decide'),
     TypeError,

@@ -16,7 +16,15 @@ import { takesToo } from './meeting.ts';
 import { messageOf, type RefusedMessage, refused } from './refused.ts';
 import type { Semaphore } from './semaphore.ts';
 import { type Decision, Described, type Description } from './state.ts';
-import { checkWait, NO_INSTANT_US, type Refusal, type Source, waitHere, watch } from './waiting.ts';
+import {
+  BLOCKING_WAIT,
+  checkWait,
+  NO_INSTANT_US,
+  type Refusal,
+  type Source,
+  waitHere,
+  watch,
+} from './waiting.ts';
 import { checkWhole } from './window.ts';
 
 /** A limiter, and the number of times it was given to `allOf`. */
@@ -242,7 +250,7 @@ class CombinedLimiter extends Described implements Limiter, Source {
   }
 
   waitSync(n = 1, options: BlockingWaitOptions = {}): boolean {
-    return waitHere(this, this.#check(n), checkWait(options));
+    return waitHere(this, this.#check(n), checkWait(options, BLOCKING_WAIT));
   }
 
   get waiting(): number {

@@ -231,7 +231,8 @@ describe('a store in one thread', () => {
 
   test('a manual clock of another region is refused before the first request', () => {
     const clock = ManualClock.create();
-    const message = 'the clock of a named limiter must be the system clock, or a ManualClock opened in its region';
+    const message =
+      'the clock of a named limiter must be the system clock, or a ManualClock opened in its region';
     expect(() => newStore({ clock })).toThrow(message);
   });
 
