@@ -15,6 +15,7 @@ import {
 } from '../src/index.ts';
 import { KeyedTokenBucket } from '../src/keyed.ts';
 import { checkLimiter } from '../src/limiters/limiter.ts';
+import { checkWait } from '../src/limiters/waiting.ts';
 
 type Bad = readonly [call: () => unknown, type: typeof TypeError, message: string];
 

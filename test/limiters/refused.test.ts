@@ -274,7 +274,6 @@ test('a subscriber that throws changes no answer: Node.js reports it as uncaught
   expect(error).toMatchObject({ message: 'a mistake of the subscriber' });
 });
 
-// docs/guide.md: "A call to a semaphore"
 test.each([
   [
     'a bucket',
