@@ -88,7 +88,11 @@ export function checkObject<T extends object>(name: string, options: T): T {
 }
 
 /** Returns `value`, or `fallback` if undefined; throws a TypeError for a non-boolean. */
-export function checkFlag(name: string, value: unknown, fallback: boolean): boolean {
+export function checkFlag<Fallback extends boolean | undefined>(
+  name: string,
+  value: unknown,
+  fallback: Fallback,
+): boolean | Fallback {
   if (value === undefined) return fallback;
   if (typeof value !== 'boolean') {
     throw new TypeError(`${name} must be a boolean, got ${shown(value)}`);

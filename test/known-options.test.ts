@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
+  allOf,
   FixedWindow,
   KeyedFixedWindow,
   KeyedTokenBucket,
@@ -64,6 +65,26 @@ describe('an unknown option is a TypeError that names the nearest one:', () => {
     ['reserve', () => bucket.reserve(1, wrong({ maxWait: 1 })), 'maxWait', 'maxWaitMs'],
     ['wait', () => bucket.wait(1, wrong({ timeout: 5 })), 'timeout', 'timeoutMs'],
     ['waitSync', () => window.waitSync(1, wrong({ Strict: true })), 'Strict', 'strict'],
+    ['waitSync of a bucket', () => bucket.waitSync(1, wrong({ maxWaiting: 0 })), 'maxWaiting', ''],
+    ['waitSync of a window', () => window.waitSync(1, wrong({ signal: null })), 'signal', ''],
+    ['waitSync of allOf', () => allOf(window).waitSync(1, wrong({ signal: null })), 'signal', ''],
+    [
+      'waitSync of a lease',
+      () => bucket.lease({ size: 1 }).waitSync(1, wrong({ signal: null })),
+      'signal',
+      '',
+    ],
+    [
+      'waitSync of keys',
+      () =>
+        KeyedTokenBucket.create({ rate: 1, burst: 1, capacity: 9 }).waitSync(
+          'ann',
+          1,
+          wrong({ maxWaiting: 0 }),
+        ),
+      'maxWaiting',
+      '',
+    ],
     ['lease', () => bucket.lease(wrong({ sise: 5 })), 'sise', 'size'],
     ['reconfigure', () => bucket.reconfigure(wrong({ rat: 5 })), 'rat', 'rate'],
     [

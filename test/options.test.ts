@@ -15,6 +15,7 @@ import {
 } from '../src/index.ts';
 import { KeyedTokenBucket } from '../src/keyed.ts';
 import { checkLimiter } from '../src/limiters/limiter.ts';
+import { checkWait } from '../src/limiters/waiting.ts';
 
 type Bad = readonly [call: () => unknown, type: typeof TypeError, message: string];
 
@@ -117,11 +118,7 @@ const OTHERS: readonly Bad[] = [
   [() => FixedWindow.create(WINDOW).tryConsume(1.5), RangeError, 'n must be an integer at least 0'],
   [() => FixedWindow.create(WINDOW).tryConsume('1' as never), TypeError, 'n must be an integer'],
   [() => FixedWindow.create(WINDOW).tryConsume(-1), RangeError, 'n must be an integer at least 0'],
-  [
-    () => FixedWindow.create(WINDOW).waitSync(1, { signal: null } as never),
-    TypeError,
-    'signal must be an AbortSignal',
-  ],
+  [() => checkWait({ signal: null } as never), TypeError, 'signal must be an AbortSignal'],
   [
     () => checkLimiter({ clock: systemClock, wait: () => 0 } as never, 'wait', 'decide'),
     TypeError,

@@ -12,10 +12,19 @@ import {
   type WaitOptions,
 } from './limiter.ts';
 import { Line } from './line.ts';
+import { takesToo } from './meeting.ts';
 import { messageOf, type RefusedMessage, refused } from './refused.ts';
 import type { Semaphore } from './semaphore.ts';
 import { type Decision, Described, type Description } from './state.ts';
-import { checkWait, NO_INSTANT_US, type Refusal, type Source, waitHere, watch } from './waiting.ts';
+import {
+  BLOCKING_WAIT,
+  checkWait,
+  NO_INSTANT_US,
+  type Refusal,
+  type Source,
+  waitHere,
+  watch,
+} from './waiting.ts';
 import { checkWhole } from './window.ts';
 
 /** A limiter, and the number of times it was given to `allOf`. */
@@ -166,46 +175,56 @@ class CombinedLimiter extends Described implements Limiter, Source {
     const nowUs = exact.length > 0 && this.#isOneClock ? this.clock.now() : undefined;
     // The cost of a fraction is rounded up, and what comes back down: only to cancel it is exact.
     const receipts: (object | undefined)[] | undefined = Number.isInteger(n) ? undefined : [];
-    for (let i = 0; i < exact.length; i++) {
-      const member = exact[i] as Member; // i is less than the length
-      if (member.take(n, nowUs)) {
-        receipts?.push(member.part.receipt());
-        continue;
-      }
-      this.#giveBack(n, i, receipts);
-      exact.splice(i, 1);
-      exact.unshift(member);
+    const refuser = this.#refuserOf(exact, n, receipts, nowUs);
+    if (refuser !== undefined) {
+      exact.splice(exact.indexOf(refuser), 1);
+      exact.unshift(refuser);
       return false;
     }
-    this.#refuser = this.#lossyRefuser(n);
-    if (this.#refuser === undefined) return true;
-    this.#giveBack(n, exact.length);
-    return false;
+    if (this.#lossy.length === 0) return true;
+    return takesToo(
+      () => {
+        this.#refuser = this.#lossyRefuser(n);
+        return this.#refuser === undefined;
+      },
+      () => this.#giveBack(exact, n),
+    );
   }
 
   /** Takes from the lossy members, or returns the one that refuses. */
   #lossyRefuser(n: number): Member | undefined {
     const lossy = this.#lossy;
-    const [first] = lossy;
-    if (first === undefined) return undefined;
-    if (lossy.length === 1) return first.take(n) ? undefined : first;
     // Tokens taken from the first may lapse if a later one refuses, so ask all of them before.
-    const foreseen = lossy.find((member) => member.timeUntil(n) > 0);
-    if (foreseen !== undefined) return foreseen;
-    const receipts: (object | undefined)[] = [];
-    for (const member of lossy) {
-      if (!member.take(n)) {
-        for (const [i, receipt] of receipts.entries()) lossy[i]?.giveBack(n, receipt);
-        return member;
-      }
-      receipts.push(member.part.receipt());
-    }
-    return undefined;
+    const foreseen = lossy.length > 1 && lossy.find((member) => member.timeUntil(n) > 0);
+    return foreseen || this.#refuserOf(lossy, n, []);
   }
 
-  /** Returns the tokens taken from the first `count` exact members. */
-  #giveBack(n: number, count: number, receipts?: readonly (object | undefined)[]): void {
-    for (let i = 0; i < count; i++) this.#exact[i]?.giveBack(n, receipts?.[i]);
+  /** Takes from all members, or from none if one throws or refuses, and returns the latter. */
+  #refuserOf(
+    members: readonly Member[],
+    n: number,
+    receipts?: (object | undefined)[],
+    nowUs?: number,
+  ): Member | undefined {
+    let taken = 0;
+    try {
+      for (const member of members) {
+        if (!member.take(n, nowUs)) return member;
+        taken++;
+        receipts?.push(member.part.receipt());
+      }
+      return undefined;
+    } finally {
+      if (taken < members.length) this.#giveBack(members.slice(0, taken), n, receipts);
+    }
+  }
+
+  #giveBack(
+    members: readonly Member[],
+    n: number,
+    receipts?: readonly (object | undefined)[],
+  ): void {
+    for (const [i, member] of members.entries()) member.giveBack(n, receipts?.[i]);
   }
 
   tryConsume(n = 1): boolean {
@@ -231,7 +250,7 @@ class CombinedLimiter extends Described implements Limiter, Source {
   }
 
   waitSync(n = 1, options: BlockingWaitOptions = {}): boolean {
-    return waitHere(this, this.#check(n), checkWait(options));
+    return waitHere(this, this.#check(n), checkWait(options, BLOCKING_WAIT));
   }
 
   get waiting(): number {

@@ -15,6 +15,7 @@ import { TokenCalls } from './token-calls.ts';
 import {
   AT_ONCE,
   announce,
+  BLOCKING_WAIT,
   checkWait,
   exceeds,
   queueFull,
@@ -265,7 +266,7 @@ export abstract class BucketCalls extends TokenCalls implements Part {
    */
   waitSync(n = 1, options: BlockingWaitOptions = {}): boolean {
     checkTokens('n', n);
-    const wait = checkWait(options);
+    const wait = checkWait(options, BLOCKING_WAIT);
     const { timeoutMs } = wait;
     const reservation = this.#reserve(n, timeoutMs);
     if (reservation === undefined) return false;

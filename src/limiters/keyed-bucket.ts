@@ -29,6 +29,8 @@ import { Waiters } from './waiting.ts';
 export class KeyBucket extends BucketCalls {
   /** @internal */
   readonly at: TableKey;
+  /** A reset, or a place in the table, leaves reservations in place. @internal */
+  readonly overtakes = true;
   /** @internal */
   protected readonly waiters: Waiters;
 
@@ -67,7 +69,7 @@ export class KeyBucket extends BucketCalls {
 
   /**
    * Fills this key's bucket for every tier: it then holds what a key does that took nothing, which
-   * after a raise of the burst is not at once the whole burst. Callers of `wait` and `waitSync` try
+   * after a raise of the burst is not at once the whole burst. Waiting callers and throttled calls try
    * again at once, and those for whom the tokens do not suffice as soon as it holds enough, but no
    * later than their instants. Tokens that others return meanwhile wake them only if the key has
    * several limits. Their instants stay, as do those of reservations: a pause stops them, and a

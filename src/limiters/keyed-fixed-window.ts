@@ -28,7 +28,7 @@ import type { Region } from './region.ts';
 import type { Description } from './state.ts';
 import { keyedFixedWindowTerms } from './terms.ts';
 import { TokenCalls } from './token-calls.ts';
-import { checkWait, type Refusal, type Source, waitHere, watch } from './waiting.ts';
+import { BLOCKING_WAIT, checkWait, type Refusal, type Source, waitHere, watch } from './waiting.ts';
 import { checkWhole } from './window.ts';
 
 /** The limit of a tier. */
@@ -198,7 +198,7 @@ export class KeyWindow extends TokenCalls implements Part, Source {
    * @throws RateLimitError `ERR_EXCEEDS_BURST` if `n` exceeds the limit.
    */
   waitSync(n = 1, options: BlockingWaitOptions = {}): boolean {
-    return waitHere(this, checkWhole(n), checkWait(options));
+    return waitHere(this, checkWhole(n), checkWait(options, BLOCKING_WAIT));
   }
 
   /**

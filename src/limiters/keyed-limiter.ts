@@ -15,7 +15,7 @@ import {
 import type { BlockingWaitOptions, Waited, WaitOptions } from './limiter.ts';
 import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
 import type { KeyedStats } from './state.ts';
-import { WAIT } from './waiting.ts';
+import { BLOCKING_WAIT, WAIT } from './waiting.ts';
 
 /** The limiter of one key in shared memory. */
 interface OneKey extends CallsOfKey<'sync'> {
@@ -125,7 +125,7 @@ export abstract class KeyedLimiter<
    */
   waitSync(key: Key, n?: number, options?: BlockingWaitOptions & Choice): boolean {
     const one = this.of(key, tierOf(options) as Choice);
-    return one.waitSync(n, withoutTier<WaitOptions>(options, WAIT));
+    return one.waitSync(n, withoutTier<BlockingWaitOptions>(options, BLOCKING_WAIT));
   }
 
   /**

@@ -5,7 +5,7 @@ import type { BucketCalls } from './bucket-calls.ts';
 import type { BlockingWaitOptions, Waited, WaitOptions } from './limiter.ts';
 import { refused } from './refused.ts';
 import { Described, type Description } from './state.ts';
-import { AT_ONCE, checkWait } from './waiting.ts';
+import { AT_ONCE, BLOCKING_WAIT, checkWait } from './waiting.ts';
 
 /** A lease counts in units of 2^-30 token, so that its sums are exact. */
 const UNITS = 2 ** 30;
@@ -154,7 +154,8 @@ export class Lease extends Described {
 
   /**
    * Waits until `n` tokens are available. If stock and bucket have too few, returns the stock and
-   * joins the bucket's queue.
+   * joins the bucket's queue. While the bucket is in debt, it would keep what is returned: the stock
+   * stays in the lease, and the bucket grants all `n`.
    *
    * @throws RateLimitError as {@link BucketCalls.wait} does.
    */
@@ -162,7 +163,7 @@ export class Lease extends Described {
     checkTokens('n', n);
     checkWait(options).signal?.throwIfAborted();
     if (this.#try(n)) return AT_ONCE;
-    this.release();
+    if (!this.#owes()) this.release();
     return this.#bucket.wait(n, options);
   }
 
@@ -173,9 +174,9 @@ export class Lease extends Described {
    */
   waitSync(n = 1, options: BlockingWaitOptions = {}): boolean {
     checkTokens('n', n);
-    checkWait(options);
+    checkWait(options, BLOCKING_WAIT);
     if (this.#try(n)) return true;
-    this.release();
+    if (!this.#owes()) this.release();
     return this.#bucket.waitSync(n, options);
   }
 

@@ -18,11 +18,12 @@ import {
 import { named } from '../memory/names.ts';
 import { type Named, type Names, namesOf, Region } from '../memory/region.ts';
 import { checkChoice, checkFlag, shown } from '../options.ts';
-import { attachClock, clockIn } from '../time/attach-clock.ts';
+import { attachClock, clockIn, ShiftedClock } from '../time/attach-clock.ts';
 import type { Clock, ClockHandle } from '../time/clock.ts';
 import { ManualReader, manualClockAt } from '../time/manual-reader.ts';
 import { sharePreciseTimers } from '../time/precise-timers.ts';
 import { systemClock } from '../time/system-clock.ts';
+import { TickerReader } from '../time/ticker-reader.ts';
 import { nameOf } from './refused.ts';
 import type { NamedTerms, Terms } from './terms.ts';
 
@@ -246,21 +247,25 @@ export function handleOfName<Kind extends string>(
 function clockOf(region: Region, { name, clock }: Named, asked?: Clock): ClockHandle {
   const shared = clock === 0 ? undefined : new ManualReader(manualClockAt(region, clock));
   if (asked === undefined) return shared?.handle ?? ({ name: 'system' } as const);
-  const isSameClock = asked instanceof ManualReader ? asked.cellIn(region) === clock : clock === 0;
-  if (!isSameClock) throw mismatch(name, 'clock', asked.name, shared?.name ?? 'system');
+  if (clockCell(region, asked) !== clock) {
+    throw mismatch(name, 'clock', asked.name, shared?.name ?? 'system');
+  }
   return asked.handle;
 }
 
 /**
  * The cell of a clock in the region; 0 for clocks that follow the system's.
  *
- * @throws TypeError for a manual clock outside the region, which other processes could not read.
+ * @throws TypeError for a clock of the user's or outside the region, which others could not read.
  */
 export function clockCell(region: Region, clock: SharedOptions['clock']): number {
-  if (!(clock instanceof ManualReader)) return 0;
-  const cell = clock.cellIn(region);
+  if (clock === undefined || clock === systemClock) return 0;
+  if (clock instanceof TickerReader || clock instanceof ShiftedClock) return 0;
+  const cell = clock instanceof ManualReader ? clock.cellIn(region) : undefined;
   if (cell !== undefined) return cell;
-  throw new TypeError('the ManualClock of a named limiter must be opened in its region');
+  throw new TypeError(
+    'the clock of a named limiter must be the system clock, or a ManualClock opened in its region',
+  );
 }
 
 /** Creates the limiter with a name, or attaches to it. */
@@ -282,11 +287,11 @@ export function openNamed<
   const wanted = others as unknown as Options;
   const { clock } = wanted;
   checkShared(wanted);
+  const cell = clockCell(region, clock);
   let created: Opened | undefined;
   const found = named(region, name, () => {
-    const clockAt = clockCell(region, clock); // throws before the region gives room
     created ??= maker.made.create({ ...wanted, region });
-    return { cell: created.handle.offset, clock: clockAt };
+    return { cell: created.handle.offset, clock: cell };
   });
   if (found.isNew && created !== undefined) {
     nameOf.set(created, name);

@@ -1,10 +1,10 @@
 import { RateLimitError } from '../errors.ts';
-import { checkOptions, type Known } from '../known-options.ts';
+import { checkOptions, joined, type Known } from '../known-options.ts';
 import type { ObservedEvent, SharedEvent } from '../memory/event.ts';
 import { checkFlag, checkNumber, checkSpanMs } from '../options.ts';
 import type { BlockingSleepOptions, Clock } from '../time/clock.ts';
 import { preciseByDefault } from '../time/precise.ts';
-import type { Limiter, Waited, WaitOptions } from './limiter.ts';
+import type { BlockingWaitOptions, Limiter, Waited, WaitOptions } from './limiter.ts';
 import { refused } from './refused.ts';
 
 /** Checked wait options with defaults. */
@@ -16,33 +16,40 @@ export interface Wait {
   readonly signal: AbortSignal | undefined;
 }
 
-export const WAIT: Known<WaitOptions> = {
+export const BLOCKING_WAIT: Known<BlockingWaitOptions> = {
   timeoutMs: true,
-  maxWaiting: true,
-  signal: true,
   strict: true,
   precise: true,
 };
 
+export const WAIT: Known<WaitOptions> = /* @__PURE__ */ joined(BLOCKING_WAIT, {
+  maxWaiting: true,
+  signal: true,
+});
+
 /** @throws TypeError, RangeError for an invalid option, naming it. */
-export function checkWait(options: WaitOptions): Wait {
-  const { timeoutMs, maxWaiting, signal, strict, precise } = checkOptions(options, WAIT);
+export function checkWait(options: WaitOptions, known: Partial<typeof WAIT> = WAIT): Wait {
+  checkOptions(options, known as typeof WAIT);
+  const {
+    timeoutMs = Number.POSITIVE_INFINITY,
+    maxWaiting = Number.POSITIVE_INFINITY,
+    signal,
+    strict,
+    precise,
+  } = options;
   if (signal !== undefined && typeof signal?.throwIfAborted !== 'function') {
     throw new TypeError('signal must be an AbortSignal');
   }
   return {
-    timeoutMs:
-      timeoutMs === undefined ? Number.POSITIVE_INFINITY : checkSpanMs('timeoutMs', timeoutMs),
-    maxWaiting: maxWaiting === undefined ? Number.POSITIVE_INFINITY : checkMaxWaiting(maxWaiting),
+    timeoutMs: checkSpanMs('timeoutMs', timeoutMs),
+    maxWaiting:
+      maxWaiting === Number.POSITIVE_INFINITY
+        ? maxWaiting
+        : checkNumber('maxWaiting', maxWaiting, { min: 0, integer: true }),
     strict: checkFlag('strict', strict, false),
-    precise: precise === undefined ? preciseByDefault() : checkFlag('precise', precise, false),
+    precise: checkFlag('precise', precise, preciseByDefault()),
     signal,
   };
-}
-
-function checkMaxWaiting(value: unknown): number {
-  if (value === Number.POSITIVE_INFINITY) return value;
-  return checkNumber('maxWaiting', value, { min: 0, integer: true });
 }
 
 export function timedOut(n: number, timeoutMs: number, options?: ErrorOptions): RateLimitError {

@@ -29,6 +29,7 @@ import { refused } from './refused.ts';
 import { type Decision, Described, decisionOf, type LimiterStats, statsOf } from './state.ts';
 import {
   announce,
+  BLOCKING_WAIT,
   checkWait,
   NO_INSTANT_US,
   type Refusal,
@@ -287,7 +288,7 @@ export abstract class WindowLimiter<Kind extends WindowKind>
    * @throws RateLimitError `ERR_EXCEEDS_BURST` if `n` exceeds a limit above 0.
    */
   waitSync(n = 1, options: BlockingWaitOptions = {}): boolean {
-    return waitHere(this, checkWhole(n), checkWait(options));
+    return waitHere(this, checkWhole(n), checkWait(options, BLOCKING_WAIT));
   }
 
   /**

@@ -52,6 +52,8 @@ function pause(words: Int32Array<SharedArrayBuffer>, at: number, value: number):
   }
 }
 
+type Place = Omit<Named, 'name'>;
+
 /** Far more names than fit into a region of the usual size: a damaged list can be a cycle. */
 const MOST_NAMES = 1_000_000;
 
@@ -71,7 +73,7 @@ function readEntry(region: Region, at: number): Named & { readonly next: number 
   const field = (offset: number) => Atomics.load(region.i32, (at + offset) >> 2);
   const length = field(NAME.textBytes);
   if (!(length > 0 && length <= MAX_NAME_TEXT)) {
-    throw new HandleError('ERR_REGION_DAMAGED', 'a name in the region is invalid');
+    throw new HandleError('ERR_REGION_DAMAGED', 'the names in the region are invalid');
   }
   // TextDecoder rejects shared memory.
   const text = new Uint8Array(region.buffer, at + NAME.text, length).slice();
@@ -97,23 +99,34 @@ function find(region: Region, name: string): Named | undefined {
   return undefined;
 }
 
-/** Writes an entry that is not in the list yet. */
-function writeEntry(region: Region, text: Uint8Array, cell: number, clock: number): number {
+/** Creates a limiter or clock with an entry that is not in the list yet; takes no room if it throws. */
+function makeEntry(
+  region: Region,
+  text: Uint8Array,
+  create: () => Place,
+): Place & { readonly at: number } {
   const at = region.allocate(NAME_BYTES);
+  let place: Place;
+  try {
+    place = create();
+  } catch (error) {
+    Atomics.compareExchange(region.i32, REGION.used, at + NAME_BYTES, at);
+    throw error;
+  }
   // A user's own buffer may contain anything.
   region.i32.fill(0, at >> 2, (at + NAME_BYTES) >> 2);
-  region.i32[(at + NAME.cell) >> 2] = cell;
-  region.i32[(at + NAME.clock) >> 2] = clock;
+  region.i32[(at + NAME.cell) >> 2] = place.cell;
+  region.i32[(at + NAME.clock) >> 2] = place.clock;
   region.i32[(at + NAME.textBytes) >> 2] = text.length;
   new Uint8Array(region.buffer, at + NAME.text, text.length).set(text);
-  return at;
+  return { ...place, at };
 }
 
 /** Implements the `named` of a region's names. */
 export function named(
   region: Region,
   name: string,
-  create: () => Omit<Named, 'name'>,
+  create: () => Place,
 ): Named & { readonly isNew: boolean } {
   const text = textOf(name);
   const known = find(region, name);
@@ -121,19 +134,16 @@ export function named(
   const naming = new Naming(region);
   naming.begin();
   try {
-    let made: { readonly entry: number; readonly cell: number; readonly clock: number } | undefined;
+    let made: ReturnType<typeof makeEntry> | undefined;
     for (;;) {
       const first = Atomics.load(region.i32, REGION.names);
       const found = find(region, name);
       if (found !== undefined) return { ...found, isNew: false };
-      if (made === undefined) {
-        const { cell, clock } = create();
-        made = { cell, clock, entry: writeEntry(region, text, cell, clock) };
-      }
-      Atomics.store(region.i32, (made.entry + NAME.next) >> 2, first);
+      made ??= makeEntry(region, text, create);
+      Atomics.store(region.i32, (made.at + NAME.next) >> 2, first);
       // The exchange decides, so a slow thread that was overtaken here creates no second limiter.
-      if (Atomics.compareExchange(region.i32, REGION.names, first, made.entry) === first) {
-        return { name, cell: made.cell, clock: made.clock, isNew: true };
+      if (Atomics.compareExchange(region.i32, REGION.names, first, made.at) === first) {
+        return { ...made, name, isNew: true };
       }
     }
   } finally {

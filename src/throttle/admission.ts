@@ -71,16 +71,19 @@ export class Admission {
     return this.#lapseUs ?? head.dueUs;
   }
 
-  /** A lane and a token for a call that starts now, if both are there. */
-  take(nowUs: number): readonly [Lane] | undefined {
+  /**
+   * A lane and a token for a call that starts now, if both are there. If they are not, a limiter or
+   * semaphore counts a refusal only for a call that cannot wait, unless another thread is faster.
+   */
+  take(nowUs: number, canWait = true): readonly [Lane] | undefined {
     const [head] = this.#promised;
     if (head === undefined) {
       this.#lapseUs = undefined;
-      return this.#takeBoth();
+      return canWait && !this.#areThere() ? undefined : this.#takeBoth();
     }
     if (head.dueUs > nowUs) {
       this.#lapseUs = undefined;
-      return undefined;
+      return this.#overtake();
     }
     const lane = this.#lanes.take();
     if (lane === undefined) {
@@ -92,6 +95,21 @@ export class Admission {
       this.#promised.shift();
     }
     return lane;
+  }
+
+  /** Takes a token that is there before the promised ones, and drops the latest of those. */
+  #overtake(): readonly [Lane] | undefined {
+    if (this.#limiter?.overtakes !== true) return undefined;
+    const lane = this.#areThere() ? this.#takeBoth() : undefined;
+    this.#isShortOfTokens = false;
+    if (lane !== undefined) this.#putBack(this.#promised.length - 1);
+    return lane;
+  }
+
+  #areThere(): boolean {
+    if (!this.#lanes.isFree) return false;
+    this.#isShortOfTokens = (this.#limiter?.timeUntil?.(1) ?? 0) > 0;
+    return !this.#isShortOfTokens;
   }
 
   #takeBoth(): readonly [Lane] | undefined {

@@ -12,7 +12,10 @@ export interface ThrottleStats {
   readonly running: number;
   /** Calls that returned. */
   readonly completed: number;
-  /** Calls that failed or were aborted while running, or that the limiter can never admit. */
+  /**
+   * Calls that failed or were aborted while running, that the limiter can never admit, or whose
+   * priority, key or signal is invalid.
+   */
   readonly failed: number;
   /** Calls refused because the queue was full or closed. */
   readonly refused: number;
@@ -64,7 +67,9 @@ export function onEitherAbort(signal: Signal, listener: (reason: unknown) => voi
 
 /** Returns an AbortSignal or undefined; otherwise throws. */
 export function checkSignal(signal: AbortSignal | undefined): AbortSignal | undefined {
-  if (signal === undefined || typeof signal?.throwIfAborted === 'function') return signal;
+  if (signal === undefined) return signal;
+  const methods = [signal?.throwIfAborted, signal?.addEventListener];
+  if (methods.every((method) => typeof method === 'function')) return signal;
   throw new TypeError(`signal must be an AbortSignal, got ${shown(signal)}`);
 }
 
@@ -89,6 +94,9 @@ export interface Call<Job> extends Timed, Queued<Call<Job>> {
   /** Removes the listener from its signal. */
   unlink: (() => void) | undefined;
 }
+
+/** What ends a call. */
+type Ending<Job> = Pick<Call<Job>, 'job' | 'resolve' | 'reject'>;
 
 /** Creates a call that came at an instant and may wait `timeoutMs`. */
 export function newCall<Job>(
@@ -171,7 +179,7 @@ export class Runner<Job> {
   }
 
   /** Ends a call that does not start. */
-  end({ job, resolve, reject }: Call<Job>, reason: unknown, outcome: Outcome): void {
+  end({ job, resolve, reject }: Ending<Job>, reason: unknown, outcome: Outcome): void {
     this.#ended[outcome]++;
     if (outcome !== 'aborted' || this.#work.aborted === undefined) reject(reason);
     else resolve(this.#work.aborted(job, reason));

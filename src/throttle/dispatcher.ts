@@ -117,13 +117,13 @@ export class Dispatcher<Args extends readonly unknown[], Job extends { readonly 
   submit(job: Job): Promise<unknown> {
     const { priorityOf, keyOf, timeoutMs } = this.#options;
     return new Promise((resolve, reject) => {
-      const [priority, key] = [priorityOf(...job.args), keyOf(...job.args)];
-      const signal = this.#work.signalOf(job);
-      const call = newCall(job, signal, { resolve, reject }, this.#clock.now(), timeoutMs);
       try {
+        const [priority, key] = [priorityOf(...job.args), keyOf(...job.args)];
+        const signal = this.#work.signalOf(job);
+        const call = newCall(job, signal, { resolve, reject }, this.#clock.now(), timeoutMs);
         this.#accept(call, priority, key);
       } catch (error) {
-        this.#runner.end(call, error, outcomeOf(error));
+        this.#runner.end({ job, resolve, reject }, error, outcomeOf(error));
       }
     });
   }
@@ -176,7 +176,10 @@ export class Dispatcher<Args extends readonly unknown[], Job extends { readonly 
       this.#runner.end(call, abort[0], 'aborted');
       return;
     }
-    const lane = this.#waiting.length === 0 ? this.#admission.take(call.sinceUs) : undefined;
+    const { timeoutMs, maxQueue, onDelay } = this.#options;
+    const canWait = timeoutMs > 0 && maxQueue > 0;
+    const lane =
+      this.#waiting.length === 0 ? this.#admission.take(call.sinceUs, canWait) : undefined;
     if (lane !== undefined) {
       // In the order in which they were made: behind those that begin before long.
       if (this.#beginning > 0) this.#beginLater(call);
@@ -184,7 +187,6 @@ export class Dispatcher<Args extends readonly unknown[], Job extends { readonly 
       return;
     }
     this.#checkRoom();
-    const { timeoutMs, onDelay } = this.#options;
     if (timeoutMs === 0) throw timedOut(1, 0);
     if (onDelay !== undefined) {
       onDelay(...call.job.args);

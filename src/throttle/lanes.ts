@@ -10,6 +10,10 @@ export interface PermitSource {
   tryAcquire(): Permit | undefined;
   /** Waits for `n` permits. */
   acquire(n: number, options: { readonly signal: AbortSignal }): Promise<Permit>;
+  /** Number of free permits. */
+  available?(): number;
+  /** Number of callers that wait. */
+  readonly waiting?: number;
 }
 
 /** Receives the outcome of a request for a token or a permit. */
@@ -43,6 +47,14 @@ export class Lanes {
   /** Number of free places; Infinity without places. */
   get room(): number {
     return this.#places() - this.#inUse;
+  }
+
+  /** Whether {@link take} can succeed, unless another thread is faster. */
+  get isFree(): boolean {
+    if (this.room <= 0) return false;
+    const semaphore = this.#semaphore;
+    if (semaphore === undefined || this.#granted !== undefined) return true;
+    return !semaphore.waiting && semaphore.available?.() !== 0;
   }
 
   /** Takes a lane if one is free: `[lane]`, or undefined. */

@@ -14,6 +14,8 @@ export interface Abilities {
   readonly rate?: number;
   /** Fires when due instants may have moved. */
   readonly changes?: SharedEvent;
+  /** Whether tokens may be there although earlier ones that were reserved are not due. */
+  readonly overtakes?: boolean;
   /** Without it, only one token can be promised at a time. */
   reserve?(n: number, options: { readonly maxWaitMs: number }): Reservation | undefined;
   returnTokens?(n: number): void;

@@ -11,7 +11,7 @@ export class WaitingCalls<Job> extends FairQueue<Call<Job>> {
     return this.#deadlines.first?.atUs;
   }
 
-  /** Adds a call, and removes it when its signal aborts. */
+  /** Adds a call, and removes it when its signal aborts. Adds none if that throws. */
   enter(
     call: Call<Job>,
     priority: number,
@@ -21,9 +21,13 @@ export class WaitingCalls<Job> extends FairQueue<Call<Job>> {
     this.add(call, priority, key);
     if (call.atUs < Number.POSITIVE_INFINITY) this.#deadlines.add(call);
     if (call.signal === undefined) return;
-    call.unlink = onEitherAbort(call.signal, (reason) => {
-      if (this.remove(call)) onAbort(call, reason);
-    });
+    try {
+      call.unlink = onEitherAbort(call.signal, (reason) => {
+        if (this.remove(call)) onAbort(call, reason);
+      });
+    } catch (error) {
+      if (this.remove(call)) throw error;
+    }
   }
 
   /** Removes all calls in that order, including calls added meanwhile. */

@@ -12,7 +12,7 @@ import { TickerCell, TickerReader } from './ticker-reader.ts';
  * A clock that runs with another one, and differs from it by a constant. A region that outlived a
  * restart of the machine has one, because the system's clock begins anew with each start.
  */
-class ShiftedClock implements Clock {
+export class ShiftedClock implements Clock {
   readonly name: string;
   readonly nonce?: number;
   readonly handle: ClockHandle;

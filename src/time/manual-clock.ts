@@ -8,7 +8,7 @@ import { addDouble, storeDouble } from '../memory/shared-double.ts';
 import { MIN_BYTES, sharedBytes } from '../memory/shared-memory.ts';
 import { checkNumber, shown } from '../options.ts';
 import type { ClockHandle } from './clock.ts';
-import { ManualReader, manualClockAt } from './manual-reader.ts';
+import { ManualReader, manualClockAt, manualSleepers } from './manual-reader.ts';
 
 /** 2^51 us, the range in which a double counts quarters of a microsecond: about 71 years. */
 const MAX_MS = 2_251_799_813_685.248;
@@ -137,15 +137,24 @@ export class ManualClock extends ManualReader {
 
   /**
    * Returns the instant, in milliseconds, at which the next async sleeper of this thread wakes;
-   * Infinity if none sleeps, or if all wait for something other than time.
+   * Infinity if none sleeps, or if all wait for something other than time. After an abort, it may be
+   * the instant of the aborted wait; then nobody else wakes before.
    */
   nextMs(): number {
-    return this.sleepers.nextUs() / 1000;
+    return this.#nextUs() / 1000;
+  }
+
+  #nextUs(): number {
+    let nextUs = Number.POSITIVE_INFINITY;
+    for (const { nonce, untilUs } of manualSleepers) {
+      if (nonce === this.nonce) nextUs = Math.min(nextUs, untilUs);
+    }
+    return nextUs;
   }
 
   /**
-   * Advances the clock to {@link nextMs}, so that the next async sleeper of this thread wakes. Returns
-   * false, and does not move the clock, if none sleeps.
+   * Advances the clock to {@link nextMs}, so that the next async sleeper of this thread wakes, unless
+   * its wait was aborted. Returns false, and does not move the clock, if none sleeps.
    *
    * @example
    * ```ts
@@ -157,7 +166,7 @@ export class ManualClock extends ManualReader {
    * ```
    */
   advanceToNext(): boolean {
-    const nextUs = this.sleepers.nextUs();
+    const nextUs = this.#nextUs();
     if (nextUs === Number.POSITIVE_INFINITY) return false;
     // A sleeper whose instant has passed may not have woken yet.
     if (nextUs > this.now()) storeDouble(this.time, 0, nextUs);

@@ -10,6 +10,8 @@ import type { BlockingSleepOptions, Clock, ClockHandle, SleepOptions } from './c
 import { onAbort } from './on-abort.ts';
 
 interface Sleeper {
+  /** The nonce of the clock. */
+  readonly nonce: number;
   readonly untilUs: number;
   readonly ref: boolean;
   readonly wake: () => void;
@@ -18,27 +20,23 @@ interface Sleeper {
 /** Period of the timer that keeps the event loop alive; it does nothing when it fires. */
 const KEEP_ALIVE_MS = 2 ** 30;
 
-/** This thread's async sleepers on a clock that is moved by hand. */
+/** This thread's async sleepers on all clocks that are moved by hand. */
+export const manualSleepers: Set<Sleeper> = /* @__PURE__ */ new Set();
+
+/** Those of one object. */
 class ManualSleepers {
   /** Fires whenever the time changes. */
   readonly #moves: SharedEvent;
-  readonly #now: () => number;
+  readonly #clock: ManualReader;
   readonly #sleepers = new Set<Sleeper>();
   #cancelLook: (() => void) | undefined;
   /** How many sleepers keep the event loop alive, and the timer that does so for all of them. */
   #refs = 0;
   #timer: ReturnType<typeof timers.repeat> | undefined;
 
-  constructor(moves: SharedEvent, now: () => number) {
+  constructor(moves: SharedEvent, clock: ManualReader) {
     this.#moves = moves;
-    this.#now = now;
-  }
-
-  /** The instant at which the next one wakes; Infinity if none sleeps. */
-  nextUs(): number {
-    let nextUs = Number.POSITIVE_INFINITY;
-    for (const { untilUs } of this.#sleepers) nextUs = Math.min(nextUs, untilUs);
-    return nextUs;
+    this.#clock = clock;
   }
 
   /** Resolves when the clock reaches a future instant. */
@@ -56,8 +54,9 @@ class ManualSleepers {
         unlink();
         resolve();
       };
-      const sleeper: Sleeper = { untilUs, ref, wake };
+      const sleeper: Sleeper = { nonce: this.#clock.nonce, untilUs, ref, wake };
       this.#sleepers.add(sleeper);
+      manualSleepers.add(sleeper);
       if (ref) this.#addRefs(1);
       if (this.#cancelLook === undefined) this.#look();
     });
@@ -67,7 +66,7 @@ class ManualSleepers {
   #look(): void {
     // Observe the event before reading the time, so that no move is missed.
     const event = this.#moves.observe();
-    const nowUs = this.#now();
+    const nowUs = this.#clock.now();
     for (const sleeper of this.#sleepers) {
       if (nowUs < sleeper.untilUs) continue;
       this.#remove(sleeper);
@@ -78,6 +77,7 @@ class ManualSleepers {
   }
 
   #remove(sleeper: Sleeper): void {
+    manualSleepers.delete(sleeper);
     if (this.#sleepers.delete(sleeper) && sleeper.ref) this.#addRefs(-1);
   }
 
@@ -117,8 +117,7 @@ export class ManualReader implements Clock {
   protected readonly time: BigInt64Array<SharedArrayBuffer>;
   /** Fires whenever the time changes. @internal */
   protected readonly moves: SharedEvent;
-  /** @internal */
-  protected readonly sleepers: ManualSleepers;
+  readonly #sleepers: ManualSleepers;
   /** The eight bytes of the time. */
   readonly #float: Float64Array<SharedArrayBuffer>;
   /** The time as last loaded. */
@@ -132,7 +131,7 @@ export class ManualReader implements Clock {
     this.time = new BigInt64Array(buffer, offset + MANUAL_CLOCK.now, 1);
     this.#float = new Float64Array(buffer, offset + MANUAL_CLOCK.now, 1);
     this.moves = new SharedEvent(region.i32, (offset + MANUAL_CLOCK.moves) >> 2, region);
-    this.sleepers = new ManualSleepers(this.moves, () => this.now());
+    this.#sleepers = new ManualSleepers(this.moves, this);
   }
 
   /** Its cell in a region; undefined if it is not in that region. @internal */
@@ -161,7 +160,7 @@ export class ManualReader implements Clock {
   async sleep(untilUs: number, { signal, ref = true }: SleepOptions = {}): Promise<void> {
     signal?.throwIfAborted();
     // Check now, because the next look comes only when the clock moves.
-    if (this.now() < untilUs) await this.sleepers.sleep(untilUs, { ref, signal });
+    if (this.now() < untilUs) await this.#sleepers.sleep(untilUs, { ref, signal });
   }
 
   sleepSync(untilUs: number, { event }: BlockingSleepOptions = {}): void {

@@ -256,6 +256,26 @@ describe('allOf', () => {
     expect(first.balance()).toBe(5 - 3 - 4);
   });
 
+  it.each<[string, Partial<Part>]>([
+    ['a bucket', { takeback: 'any' }],
+    ['a window', { takeback: 'current' }],
+    ['a log', { takeback: 'none' }],
+  ])('returns what it took if a later part, like %s, throws', (_, changes) => {
+    const clock = ManualClock.create();
+    const bucket = () => TokenBucket.create({ rate: 1, burst: 5, clock });
+    const window = FixedWindow.create({ limit: 5, intervalMs: 1000, clock });
+    const broken = altered(bucket(), {
+      ...changes,
+      take() {
+        throw new Error('broken');
+      },
+    });
+    const [first, second] = [bucket(), bucket()];
+    const all = allOf(first, second, window, broken);
+    expect(() => all.tryConsume(3)).toThrow('broken');
+    expect([first, second, window].map((part) => part.available())).toEqual([5, 5, 5]);
+  });
+
   // docs/guide.md: "With two windows or logs, tokens may therefore lapse"
   it('lets tokens lapse that cannot be returned at the moment', () => {
     const clock = ManualClock.create();

@@ -6,6 +6,7 @@ import {
   KeyedTokenBucket,
   ManualClock,
 } from '../../src/index.ts';
+import { throttled } from '../../src/throttle.ts';
 import { Crew } from '../support/crew.ts';
 import { Gate } from '../support/gate.ts';
 import { settled, until } from '../support/settled.ts';
@@ -35,6 +36,26 @@ async function waiting(create: (typeof TABLES)[keyof typeof TABLES], kernel: Ker
   await settled(10);
   return { clock, table, served, end: () => Promise.all(waits) };
 }
+
+it.each(Object.entries(BUCKETS))(
+  'throttled calls on a key of a %s start when it is reset during a block',
+  async (_, create) => {
+    const clock = ManualClock.create();
+    const table = create(clock, 'wasm');
+    const started: number[] = [];
+    const call = throttled((n: number) => void started.push(n), { limiter: table.for('ann') });
+    table.block('ann', 60_000);
+    const calls = [0, 1, 2].map((n) => call(n));
+    await settled(10);
+    table.reset('ann');
+    await settled(20);
+    expect(started).toEqual([0, 1]);
+    expect(table.available('ann')).toBe(0);
+    clock.advance(62_000);
+    await Promise.all(calls);
+    expect(table.available('ann')).toBeLessThanOrEqual(2);
+  },
+);
 
 describe.each(Object.entries(TABLES))('the waiting callers of a %s', (_, create) => {
   it.each(['wasm', 'atomics'] as const)(

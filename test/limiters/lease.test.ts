@@ -339,4 +339,15 @@ describe('draining a lease', () => {
     expect([lease.consumeOrDrain(n), lease.stock]).toEqual([8, 0.5]);
     expect(bucket.balance()).toBe(-21);
   });
+
+  test('keeps the stock of a wait that fails while the bucket is in debt', async () => {
+    const { bucket, lease } = leased({ rate: 10, burst: 18 }, 9);
+    expect(lease.tryConsume()).toBe(true);
+    bucket.charge(30);
+    expect(lease.waitSync(10, { timeoutMs: 0 })).toBe(false);
+    for (const [n, options] of [[10, { timeoutMs: 0 }], [19], [10, { maxWaiting: 0 }]] as const) {
+      await expect(lease.wait(n, options)).rejects.toThrow();
+    }
+    expect([lease.stock, bucket.balance()]).toEqual([8, -21]);
+  });
 });

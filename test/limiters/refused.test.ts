@@ -16,6 +16,7 @@ import {
   SlidingLog,
   TokenBucket,
 } from '../../src/index.ts';
+import { throttled } from '../../src/throttle.ts';
 import { settled } from '../support/settled.ts';
 
 const CHANNEL = 'zerotime:refused';
@@ -271,4 +272,51 @@ test('a subscriber that throws changes no answer: Node.js reports it as uncaught
   expect(bucket.tryConsume()).toBe(false);
   const [error] = await uncaught;
   expect(error).toMatchObject({ message: 'a mistake of the subscriber' });
+});
+
+test.each([
+  [
+    'a bucket',
+    (clock: ManualClock) => TokenBucket.create({ rate: 100, burst: 1, stats: true, clock }),
+  ],
+  [
+    'a window',
+    (clock: ManualClock) => FixedWindow.create({ limit: 1, intervalMs: 10, stats: true, clock }),
+  ],
+])('throttled calls that wait for %s are no refusals', async (_, create) => {
+  const clock = ManualClock.create();
+  const limiter = create(clock);
+  const published = messages();
+  const call = throttled(() => 1, { limiter });
+  const calls = [call(), call(), call(), call()];
+  while (call.queueSize > 0) {
+    await settled(4);
+    clock.advance(10);
+  }
+  await Promise.all(calls);
+  expect(limiter.stats()).toMatchObject({ calls: 4, admitted: 4, refused: 0 });
+  expect(published).toEqual([]);
+  clock.advance(1000);
+  const impatient = throttled(() => 1, { limiter, timeoutMs: 0 });
+  await impatient();
+  await expect(impatient()).rejects.toEqual(timeout());
+  expect(limiter.stats()).toMatchObject({ calls: 6, admitted: 5, refused: 1 });
+  expect(published).toHaveLength(1);
+});
+
+test('throttled calls that wait for permits are no refusals', async () => {
+  const clock = ManualClock.create();
+  const semaphore = Semaphore.create({ permits: 1, stats: true, clock });
+  const limiter = TokenBucket.create({ rate: 1000, burst: 1, stats: true, clock });
+  const published = messages();
+  const call = throttled(() => clock.sleep(clock.now() + 5000), { semaphore, limiter });
+  const calls = [call(), call(), call(), call()];
+  while (call.stats().completed < 4) {
+    await settled(4);
+    clock.advance(1);
+  }
+  await Promise.all(calls);
+  expect(semaphore.stats()).toMatchObject({ calls: 4, admitted: 4, refused: 0 });
+  expect(limiter.stats()).toMatchObject({ refused: 0 });
+  expect(published).toEqual([]);
 });

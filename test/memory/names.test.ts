@@ -21,6 +21,7 @@ import { REGION } from '../../src/memory/layout.ts';
 import { Naming, namesIn } from '../../src/memory/names.ts';
 import { sharingOf } from '../../src/memory/sharing.ts';
 import { markOf } from '../../src/memory/thread.ts';
+import { FailingClock } from '../support/own-clock.ts';
 
 const limit = { rate: 10, burst: 5 };
 const mismatch = expect.objectContaining({ name: 'HandleError', code: 'ERR_NAME_MISMATCH' });
@@ -232,6 +233,21 @@ describe('a name', () => {
     expect(TokenBucket.open(region, '7', limit).burst).toBe(5);
   });
 
+  test('takes no room if there is none for both itself and its limiter', () => {
+    const region = Region.create();
+    const { bytesFree } = region;
+    TokenBucket.create({ ...limit, region });
+    const bytes = bytesFree - region.bytesFree;
+    for (const left of [bytes, 128]) {
+      region.allocate(region.bytesFree - left);
+      for (let i = 0; i < 2; i++) {
+        const full = expect.objectContaining({ code: 'ERR_REGION_FULL' });
+        expect(() => TokenBucket.open(region, 'api', limit)).toThrow(full);
+        expect(region.bytesFree).toBe(left);
+      }
+    }
+  });
+
   test('whose list is damaged is an error', () => {
     const region = Region.create();
     TokenBucket.open(region, 'api', limit);
@@ -256,12 +272,23 @@ describe('the clock of a named limiter', () => {
     expect(bucket.clock).toBe(clock);
   });
 
+  test("is none of the user's, which other threads could not read", () => {
+    const region = Region.create();
+    const clock = new FailingClock();
+    const open = () => TokenBucket.open(region, 'api', { ...limit, clock });
+    expect(open).toThrow(TypeError);
+    TokenBucket.open(region, 'api', limit);
+    expect(open).toThrow('the clock of a named limiter must be the system clock');
+  });
+
   test('must lie in its region, and be the same each time', () => {
     const region = Region.create();
     const { bytesFree } = region;
     expect(() =>
       TokenBucket.open(region, 'api', { ...limit, clock: ManualClock.create() }),
-    ).toThrow('the ManualClock of a named limiter must be opened in its region');
+    ).toThrow(
+      'the clock of a named limiter must be the system clock, or a ManualClock opened in its region',
+    );
     expect(region.bytesFree).toBe(bytesFree);
     TokenBucket.open(region, 'api', limit);
     const clock = ManualClock.open(region, 'clock');

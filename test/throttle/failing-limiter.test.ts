@@ -94,3 +94,35 @@ it('rejects all calls that wait, when the clock throws as another call ends', as
   expect(work.stats()).toMatchObject({ completed: 1, failed: 2, waiting: 0, running: 0 });
   expect(semaphore.inUse()).toBe(0);
 });
+
+it.each([
+  ['priority', { priority: () => Number.NaN }],
+  ['key', { key: () => fails() }],
+  ['signal', { signal: () => ({ throwIfAborted: () => undefined }) as AbortSignal }],
+  [
+    'signal that cannot be heard',
+    {
+      signal: () =>
+        ({ throwIfAborted: () => undefined, addEventListener: fails }) as unknown as AbortSignal,
+    },
+  ],
+])('counts a call with an invalid %s once, and does not run it', async (_, options) => {
+  const { limiter, clock, bucket } = meddled();
+  bucket.tryConsume(2);
+  let started = 0;
+  const work = throttled(() => void started++, { limiter, ...options });
+  await expect(work()).rejects.toThrow();
+  clock.advance(1000);
+  await settled(30);
+  expect(started).toBe(0);
+  expect(work.stats()).toEqual({
+    waiting: 0,
+    running: 0,
+    completed: 0,
+    failed: 1,
+    refused: 0,
+    timedOut: 0,
+    aborted: 0,
+  });
+  expect(bucket.available()).toBe(2);
+});

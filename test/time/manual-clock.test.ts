@@ -245,6 +245,18 @@ test('the system clock never runs backwards, and counts fractions of a microseco
 });
 
 describe('advanceToNext', () => {
+  test('sees the sleepers of limiters that were attached in this thread', async () => {
+    const clock = ManualClock.create();
+    const { handle } = TokenBucket.create({ rate: 1, burst: 1, initial: 0, clock });
+    const wait = TokenBucket.attach(structuredClone(handle)).wait();
+    await Promise.resolve();
+    expect(clock.nextMs()).toBe(1000);
+    expect(ManualClock.create().nextMs()).toBe(Number.POSITIVE_INFINITY);
+    expect(clock.advanceToNext()).toBe(true);
+    await wait;
+    expect(clock.advanceToNext()).toBe(false);
+  });
+
   test('wakes the sleepers of this thread one after another, in order', async () => {
     const clock = ManualClock.create({ nowMs: 5 });
     expect(clock.nextMs()).toBe(Number.POSITIVE_INFINITY);

@@ -235,7 +235,8 @@ describe('a store in one thread', () => {
     const region = Region.create();
     const { bytesFree } = region;
     const clock = ManualClock.create();
-    const message = 'the ManualClock of a named limiter must be opened in its region';
+    const message =
+      'the clock of a named limiter must be the system clock, or a ManualClock opened in its region';
     expect(() => newStore({ region, clock })).toThrow(message);
     expect(region.bytesFree).toBe(bytesFree);
   });

@@ -185,7 +185,7 @@ describe('a fleet bucket with a name', () => {
       [{ onMismatch: 'ignore' }, /^onMismatch must be one of/],
       [{ region: market.region }, /^give the region once, before the name$/],
       [{ sauce: 1 }, /^options has no option "sauce"; did you mean source\?$/],
-      [{ clock: ManualClock.create() }, /^the ManualClock of a named limiter must be/],
+      [{ clock: ManualClock.create() }, /^the clock of a named limiter must be/],
     ];
     for (const [options, message] of wrong) {
       await expect(market.open(source, options)).rejects.toThrow(message);
