@@ -131,13 +131,12 @@ function statesOf(limiters: Limiters): string[] {
 
 /** The states of limiters that never saw a restart, at an instant of the region's time. */
 async function twinAt(nowUs: number): Promise<string[]> {
-  const { Region: Twins, systemClock } = await import('../../src/index.ts');
-  let twinUs = FILLED_US;
-  const { sleep, sleepSync, handle } = systemClock; // nobody sleeps
-  const clock: Clock = { name: 'twin', now: () => twinUs, sleep, sleepSync, handle };
-  const twins = await limitersIn(Twins.create({ bytes: 2 ** 25 }), clock);
+  const { ManualClock, Region: Twins } = await import('../../src/index.ts');
+  const region = Twins.create({ bytes: 2 ** 25 });
+  const clock = ManualClock.open(region, 'clock', { nowMs: FILLED_US / 1000 });
+  const twins = await limitersIn(region, clock);
   fill(twins);
-  twinUs = nowUs;
+  clock.set(nowUs / 1000);
   return statesOf(twins);
 }
 
