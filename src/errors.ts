@@ -82,8 +82,8 @@ export type HandleErrorCode =
  * Thrown when a handle, or the memory it refers to, cannot be used. `code` has the reason:
  *
  * - `ERR_HANDLE_INVALID`: not a handle, or a handle of another kind or version.
- * - `ERR_REGION_INVALID`: the memory is not a region, or the limiter lies outside it; or this thread has
- *   closed its `HostRegion`, which ends waits for permits.
+ * - `ERR_REGION_INVALID`: the memory is not a region, or the limiter lies outside it; or this thread
+ *   has closed its `HostRegion`, which ends waits for permits.
  * - `ERR_REGION_DAMAGED`: the limiter's memory is inconsistent: other code has overwritten it.
  * - `ERR_NAME_MISMATCH`: the name belongs to a limiter of another kind or with other options.
  * - `ERR_HOST_UNSUPPORTED`: `zerotime/host` cannot map files here; the message says what is missing.

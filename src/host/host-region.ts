@@ -175,7 +175,11 @@ export class HostRegion extends Region {
     return this.#limiters.list(this);
   }
 
-  /** The limiter with a name, which this thread attaches to once; undefined if it is a clock's. @internal */
+  /**
+   * The limiter with a name, which this thread attaches to once; undefined if it is a clock's.
+   *
+   * @internal
+   */
   limiterOf(named: Named): HostLimiter | undefined {
     return this.#limiters.find(this, named);
   }
@@ -200,11 +204,11 @@ export class HostRegion extends Region {
 
   /**
    * Releases what this thread holds in the region, such as permits, and its entry, with what threads
-   * without an entry hold. Call it when
-   * you no longer use any limiter in the region. Not needed before the process ends.
+   * without an entry hold. Call it when you no longer use any limiter in the region. Not needed
+   * before the process ends.
    *
-   * Waits for permits reject with `ERR_REGION_INVALID`, and releasing a permit afterwards does nothing.
-   * Waits for tokens go on.
+   * Waits for permits reject with `ERR_REGION_INVALID`, and releasing a permit afterwards does
+   * nothing. Waits for tokens go on.
    *
    * A `FleetBucket` or `FleetSpender` that this thread has opened in the region gets no more tokens,
    * and its waits reject with `ERR_FLEET_CLOSED`; another process takes over the buying. Close fleet

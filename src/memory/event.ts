@@ -27,7 +27,7 @@ export function block({ words, at, value }: ObservedEvent, timeoutMs?: number): 
   } catch (cause) {
     throw new RateLimitError(
       'ERR_CANNOT_BLOCK',
-      "a page's main thread cannot block: await wait(), or block a worker",
+      "a page's main thread cannot block: await wait(), or use a worker",
       { cause },
     );
   }

@@ -4,8 +4,8 @@
  * exported here, because only the entry points of fleets and hosts load it.
  *
  * The word has line 0 nearly to itself: the rest of the line is written only when the limiter is
- * created or reconfigured, its origin is renewed, or returned tokens wake callers. A record is written before the word names it
- * and is read-only from then on, so it stays in every core's cache. Each counter stripe has one
+ * created or reconfigured, its origin is renewed, or returned tokens wake callers. A record is
+ * written before the word names it and is read-only from then on, so it stays in every core's cache. Each counter stripe has one
  * writing thread, so counting never moves a line between cores.
  */
 export * from './layout/buffers.ts';

@@ -224,11 +224,10 @@ class Walk {
   #held: { readonly key: Key; readonly reservation: Reservation; readonly taken: Taken }[] = [];
 
   constructor(kind: Kind, kernel: KernelName) {
-    const { limits, capacity } = kind;
     this.#kind = kind;
-    this.#limits = limits;
-    this.#table = kind.make(limits, { capacity, kernel, clock: this.#clock });
-    this.#exact = kind.oracle(limits, () => Math.round(this.#clock.now()));
+    this.#limits = kind.limits;
+    this.#table = kind.make(kind.limits, { capacity: kind.capacity, kernel, clock: this.#clock });
+    this.#exact = kind.oracle(kind.limits, () => Math.round(this.#clock.now()));
   }
 
   step({ act, key, tier, n, waitUs, change, moveUs }: Act): void {
@@ -365,13 +364,11 @@ describe.each(KINDS.filter(({ forgetful }) => forgetful))('a small $name', (kind
     let reclaimed = 0;
     const property = fc.property(scriptFor(kind), backs, KERNEL, (acts, steps, kernel) => {
       const clock = ManualClock.create();
-      const { forgetful: capacity = 1 } = kind;
-      const made = kind.make(kind.limits, { capacity, clock, kernel });
+      const made = kind.make(kind.limits, { capacity: kind.forgetful ?? 1, clock, kernel });
       if (made instanceof LimitSet) throw new Error('forgets no key');
       const exact = kind.oracle(kind.limits, () => Math.round(clock.now()));
       const isSet = exact instanceof SetKeys;
-      let { limits } = kind;
-      let latestMs = 0;
+      let [limits, latestMs] = [kind.limits, 0];
       for (const [i, { act, key, tier, n, waitUs, change, moveUs }] of acts.entries()) {
         clock.set(Math.max(0, clock.nowMs + (moveUs - (steps[i % 7] ?? 0)) / 1000));
         latestMs = Math.max(latestMs, clock.nowMs);

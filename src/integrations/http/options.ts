@@ -67,8 +67,8 @@ export interface RequestLimitOptions<Request> extends HeaderOptions {
    */
   readonly fail?: 'open' | 'closed';
   /**
-   * Called with each error of the limiter, `onLimit` or `outcomeOf`; with node:http, of any function above.
-   * Default: emits a process warning for the first one.
+   * Called with each error of the limiter, `onLimit` or `outcomeOf`; with node:http, of any function
+   * above. Default: emits a process warning for the first one.
    */
   readonly onError?: (error: unknown, request: Request) => void;
   /**

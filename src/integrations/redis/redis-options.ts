@@ -59,8 +59,8 @@ export interface PrefixOptions extends RedisOptions {
   readonly prefix: string;
   /**
    * For `whenUnreachable: 'local'`: the number of keys in this process's table; further keys share
-   * one bucket. Each takes 32 bytes, with several limits 192 plus 16 per limit. From 1 to 67,000,000, with
-   * several limits as many as fit into the same memory. Default 10,000.
+   * one bucket. Each takes 32 bytes, with several limits 192 plus 16 per limit. From 1 to
+   * 67,000,000, with several limits as many as fit into the same memory. Default 10,000.
    */
   readonly localCapacity?: number;
 }

@@ -239,9 +239,9 @@ export class FleetSpender extends Described {
 
   /**
    * Ends the buying in this thread for good, if it has a source. Another thread with a source takes
-   * over at once; without one, the fleet bucket is closed within 2 s if callers wait for tokens; of one that
-   * was opened by name, only its waits reject.
-   * Resolves when queued purchases have been returned or have lapsed. Other calls continue to work.
+   * over at once; without one, the fleet bucket is closed within 2 s if callers wait for tokens; of
+   * one that was opened by name, only the waits reject. Resolves when queued purchases have been
+   * returned or have lapsed. Other calls continue to work.
    */
   async standDown(): Promise<void> {
     await this.#buyer?.standDown();
